@@ -489,6 +489,10 @@ class Nats:
 	def put(self, bucket, key, data):
 		return json.loads(self.request(f"$KV.brig-{bucket}.{key}", data))
 
+	def keys(self, bucket):
+		doc = json.loads(self.request(f"$JS.API.STREAM.INFO.KV_brig-{bucket}", b'{"subjects_filter":">"}'))
+		return [subject.removeprefix(f"$KV.brig-{bucket}.") for subject in doc["state"].get("subjects") or {}]
+
 	def messages(self, stream):
 		return json.loads(self.request(f"$JS.API.STREAM.INFO.{stream}"))["state"]["messages"]
 

@@ -242,6 +242,118 @@ def batches(t):
 		n.close()
 
 
+class Listing:
+	"""Batches of two tokens at two fronts, and lists of them."""
+	def __init__(self, t, c):
+		self.t, self.c = t, c
+		self.headers = {name: [token(front, name) for front in c.fronts] for name in ("ann", "eve")}
+
+	def of(self, front, who):
+		return self.headers[who][self.c.fronts.index(front)] if who else {}	# nobody: an administrator, at the socket
+
+	def start(self, front, who, *codes):
+		a = front.ask("POST", "/v1/batches", {"jobs": [{"language": "python", "code": code} for code in codes]}, self.of(front, who))
+		self.t.equal(a.status, 202, f"a batch: {a.body[:300]}")
+		return a.json["id"]
+
+	def ask(self, front, who, query=""):
+		a = front.ask("GET", "/v1/batches" + query, headers=self.of(front, who))
+		described(self.t, a.json, "Batches")
+		return a.json
+
+	def whole(self, front, who, query=""):
+		"""The rows by their ids, when all that the bucket has was read in time."""
+		doc = wait_until("a whole list", lambda: (d := self.ask(front, who, query)) and "brig-batches" not in d["missing"] and d)
+		return {row["id"]: row for row in doc["batches"]}
+
+	def ended(self, front, who, ident):
+		return wait_until(f"{ident} ends", lambda: (row := self.whole(front, who).get(ident)) and row["state"] == "finished" and row)
+
+
+@case("the list of batches has those of fronts that were killed, for their token; also at the same front when it is back")
+def batches_of_killed(t):
+	with Cluster(t, fronts=2, jobs=1) as c:
+		first, second = c.fronts
+		l, n = Listing(t, c), c.nats()
+		quick, other = l.start(first, "ann", "print(1)", "raise SystemExit(3)"), l.start(first, "eve", "pass")
+		t.equal([l.ended(first, "ann", quick)["verdicts"], set(l.whole(first, "eve"))], [{"ok": 1, "error": 1}, {other}], "while it lives")
+		wait_until("it is kept how they ended", lambda: n.get("results", f"batch.{quick}"))
+		l.ended(first, "eve", other)
+		second_of = int(time.time())
+		wait_until("they are of different seconds", lambda: int(time.time()) > second_of)
+		slow = l.start(first, "ann", *[STEPS.format(100)] * 3)
+		own = l.start(second, "ann", SLEEP.format(100))
+		began(c, 4)
+		wait_until("all that is not over is in the stream", lambda: n.messages("BRIG_JOBS") == 4)
+		first.kill()
+
+		def as_it_is(front, what):
+			rows = l.whole(front, "ann")
+			t.equal(set(rows), {quick, slow, own}, f"all of a token, {what}")
+			row = rows[quick]
+			t.equal([row["state"], row["token"], row["total"], row["verdicts"], row["ended"] is not None], ["finished", "ann", 2, {"ok": 1, "error": 1}, True], f"one that is over, {what}")
+			t.equal([rows[slow]["state"], rows[slow]["states"]["running"], rows[slow]["states"]["lost"]], ["running", 1, 0], f"one that runs, {what}")
+			t.equal(set(l.whole(front, "eve")), {other}, f"of another token, {what}")
+			t.equal(set(l.whole(front, None)), {quick, slow, own, other}, f"an administrator's, {what}")
+			two = [row["id"] for row in l.ask(front, "ann", "?limit=2")["batches"]]
+			t.equal(set(two), {slow, own}, f"the youngest two, {what}")
+		as_it_is(second, "at another front")
+		first.begin()
+		first.wait_again()
+		as_it_is(first, "at the same one, which began anew")
+		t.equal(n.get("results", f"batch.{slow}"), None, "nobody says that it has ended")
+		t.equal(first.ask("DELETE", f"/v1/batches/{slow}", headers=l.of(first, "ann")).status, 202, "it is to end")
+		t.equal(l.ended(second, "ann", slow)["verdicts"], {"cancelled": 3}, "and ends")
+		wait_until("who has seen that keeps it for others", lambda: n.get("results", f"batch.{slow}"))
+		t.equal(l.whole(first, "ann")[slow]["verdicts"], {"cancelled": 3}, "the list of another front")
+		second.ask("DELETE", f"/v1/batches/{own}", headers=l.of(second, "ann"))
+		l.ended(second, "ann", own)
+		n.close()
+		c.brokers[0].kill()
+		wait_until("it is noticed", lambda: "no broker is there" in second.said())
+		doc = l.ask(second, "ann")
+		t.equal([{row["id"] for row in doc["batches"]}, "brig-batches" in doc["missing"]], [{own}, True], "without a broker")
+
+
+@case("entries in the bucket of batches that were altered, copied or made up: refused, named, and not in the list, which says that it is not whole")
+def forged_batches(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		l, n = Listing(t, c), c.nats()
+		one, two = (l.start(first, "ann", "print(1)") for _ in range(2))
+		for ident in (one, two):
+			l.ended(first, "ann", ident)
+			wait_until("it is kept how it ended", lambda: n.get("results", f"batch.{ident}"))
+		first.kill()
+		t.equal(set(l.whole(second, "ann")), {one, two}, "before")
+		keys = {key.rsplit(".", 1)[1]: key for key in n.keys("batches")}
+		when, owner, _ = keys[one].split(".")
+		true = n.get("batches", keys[one])
+		end = n.get("results", f"batch.{one}")
+
+		def refused(place, data, word, ids):
+			before = second.said().count(word)
+			n.put(*place, data)
+			doc = wait_until("it is named", lambda: (d := l.ask(second, "ann")) and second.said().count(word) > before and d)
+			t.equal({row["id"] for row in doc["batches"]}, ids, f"the list: {word}")
+			return doc["missing"]
+		t.check("brig-batches" in refused(("batches", keys[one]), true.replace(b"ann\0", b"eve\0"), "refused a batch whose seal is not that of", {two}), "it is said that it is not whole")
+		t.equal(set(l.ask(second, "eve")["batches"]), set(), "for whom it was altered")
+		refused(("batches", keys[one]), b"nonsense", "bytes that are not sealed", {two})
+		refused(("batches", keys[one]), b"", "what is not sealed", {two})
+		refused(("batches", keys[one]), end, "refused a batch_end where a batch has to be", {two})
+		refused(("batches", keys[one]), sealed.Known.instead_of(c.workers[0]).seal("batch", ("id", one), ("who", "ann"), ("issued", int(when)), ("job_ref", "a" * 16 + " 1")),
+			"which is no known node that may", {two})
+		n.put("batches", keys[one], true)
+		t.equal(set(l.whole(second, "ann")), {one, two}, "the true one again")
+		refused(("batches", f"9999999999.{owner}.{one}"), true, "in the place of 9999999999", {one, two})
+		refused(("batches", f"1.{owner}.{'b' * 16}"), true, "refused the key of a batch that is none", {one, two})
+		refused(("results", f"batch.{one}"), end.replace(b"\0ok\0", b"\0no\0").replace(b"ok\0", b"no\0"), "refused a batch_end whose seal is not that of", {one, two})
+		refused(("results", f"batch.{one}"), n.get("results", f"batch.{two}"), "refused a batch_end of", {one, two})
+		t.equal({row["id"]: row["verdicts"] for row in l.ask(second, "ann")["batches"]}, {one: {"ok": 1}, two: {"ok": 1}}, "what its job's own result says")
+		n.close()
+
+
 @case("a request that is repeated with its Idempotency-Key at another front is not run again: waiting, streamed, asynchronous, and when its front was killed")
 def repeated(t):
 	with Cluster(t, fronts=2, jobs=2) as c:

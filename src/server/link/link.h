@@ -6,6 +6,7 @@
  *	confine    what is taken from it before it hears a broker
  *	places     the stream and the buckets, which it makes where they are missing
  *	ops        what the runner wants done, and its answer; told: what brokers send by themselves
+ *	lists      which keys of a bucket there are
  *	pulls      jobs, as many as the runner has room for
  *	bodies     what is longer than a broker carries, in pieces
  *
@@ -92,6 +93,14 @@ void ops_done(struct link *l, uint32_t tag, const char *state, uint64_t revision
 void ops_trouble(struct link *l, uint32_t tag, const char *why);
 /* What a broker's JSON says went wrong, by its number; 0: nothing did; -1: it is no answer. */
 int ops_error_of(const struct broker_message *m, uint64_t *ret_sequence);
+
+/* Words of a subject, of which some may stand for any; nothing else in it steers. */
+bool ops_is_pattern(const char *text);
+
+/* lists.c */
+bool lists_take(struct link *l, uint32_t tag, const struct message *m);
+/* What a stream tells of its subjects, as fields of the answer; how many of them are no keys below the prefix.  False: it tells nothing, or too much. */
+bool list_read(const void *bytes, size_t len, const char *prefix, struct buf *out, size_t *ret_strange);
 
 /* pulls.c */
 void pulls_set_classes(struct link *l, const struct message *m);

@@ -119,11 +119,26 @@ static bool write_sealed(const struct message *m, struct buf *out)
 	       seal_write(&inner, (const uint8_t *)sig, out);
 }
 
+static bool has_words(const char *text)
+{
+	return text && *text && !strpbrk(text, " \t\r\n>") && text[0] != '.' && !strstr(text, "..") &&
+	       text[strlen(text) - 1] != '.';
+}
+
 /* A word of a subject: nothing in it steers. */
 static bool is_plain(const char *text)
 {
-	return text && *text && !strpbrk(text, " \t\r\n*>") && text[0] != '.' && !strstr(text, "..") &&
-	       text[strlen(text) - 1] != '.';
+	return has_words(text) && !strchr(text, '*');
+}
+
+bool ops_is_pattern(const char *text)
+{
+	if (!has_words(text) || strpbrk(text, "\"\\"))
+		return false;
+	for (const char *at = strchr(text, '*'); at; at = strchr(at + 1, '*'))
+		if ((at > text && at[-1] != '.') || (at[1] && at[1] != '.'))
+			return false;
+	return true;
 }
 
 static bool publish(struct link *l, uint32_t tag, const struct message *m, const char *subject, const char *header,
@@ -187,8 +202,9 @@ static void on_got(void *user, uint64_t tag, const struct broker_message *m)
 	struct link *l = user;
 	json_t *doc = m ? read_answer(m) : NULL;
 	const json_t *message = json_object_get(doc, "message");
-	const char *text = json_string_value(json_object_get(message, "data"));
-	size_t len = json_string_length(json_object_get(message, "data"));
+	const json_t *data = json_object_get(message, "data");
+	const char *text = data || !message ? json_string_value(data) : ""; /* without bytes it is left out */
+	size_t len = json_string_length(data);
 	struct destination to = { .op = LINK_DONE,
 				  .tag = (uint32_t)tag,
 				  .revision = (uint64_t)json_integer_value(json_object_get(message, "seq")) };
@@ -210,7 +226,7 @@ static bool op_get(struct link *l, uint32_t tag, const struct message *m)
 	const char *key = message_text(m, FIELD_key);
 	char subject[BROKER_SUBJECT_MAX], body[BROKER_SUBJECT_MAX];
 
-	if (!is_plain(key) || strpbrk(key, "\"\\") || bucket > BUCKET_JOBS)
+	if (!ops_is_pattern(key) || bucket > BUCKET_JOBS)
 		return false;
 	if (bucket == BUCKET_JOBS) {
 		(void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s", LINK_STREAM);
@@ -285,6 +301,8 @@ bool ops_take(struct link *l, const struct record *r)
 		return op_put(l, r->tag, &m);
 	case LINK_GET:
 		return op_get(l, r->tag, &m);
+	case LINK_LIST:
+		return lists_take(l, r->tag, &m);
 	case LINK_TELL:
 		return op_tell(l, &m);
 	case LINK_WORD:

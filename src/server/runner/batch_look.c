@@ -53,7 +53,7 @@ static json_t *verdict_of(const struct batch_job *j)
 }
 
 /* How many are how far, and how often each verdict was given. */
-static json_t *summary(const struct service *s, const struct batch *b)
+json_t *batch_summary(const struct service *s, const struct batch *b)
 {
 	json_t *states = json_pack("{s:i, s:i, s:i, s:i}", "queued", 0, "running", 0, "finished", 0, "lost", 0);
 	json_t *verdicts = json_object();
@@ -71,7 +71,7 @@ static json_t *summary(const struct service *s, const struct batch *b)
 
 static json_t *document(const struct service *s, const struct batch *b)
 {
-	json_t *doc = summary(s, b), *jobs = json_array();
+	json_t *doc = batch_summary(s, b), *jobs = json_array();
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct batch_job *j = &b->job[i];
@@ -136,7 +136,7 @@ json_t *batches_list(const struct service *s, const struct request *req)
 
 	TAILQ_FOREACH_REVERSE(b, &s->batches.all, batch_list, in_age)
 	if (left > 0 && access_owns(req->token, b->owner)) {
-		(void)json_array_append_new(list, summary(s, b));
+		(void)json_array_append_new(list, batch_summary(s, b));
 		left--;
 	}
 	return list;
@@ -208,7 +208,7 @@ void batch_send_result(struct service *s, uint32_t tag, const struct batch_job *
 
 void batch_send_done(struct service *s, uint32_t tag, const struct batch *b)
 {
-	json_t *doc = summary(s, b);
+	json_t *doc = batch_summary(s, b);
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);

@@ -225,8 +225,10 @@ static void on_over(struct service *s, struct execution *x, enum batch_job_state
 	x->batch = NULL;
 	leave_held(s, b, j, state);
 	(void)str_copy(j->verdict, sizeof(j->verdict), state == JOB_ENDED ? x->verdict : "");
-	if (batch_is_over(b))
+	if (batch_is_over(b)) {
 		b->ended_ns = clock_wall_ns();
+		batch_share_end(s, b);
+	}
 	batch_tell(s, b, (size_t)(j - b->job));
 }
 

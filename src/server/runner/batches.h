@@ -56,6 +56,7 @@ struct batch {
 	uint64_t created_ns, ended_ns; /* time of day */
 	uint64_t again_ns;             /* nobody is let in before; of a clock that never goes back */
 	bool is_cancelled;
+	bool is_shared; /* all fronts know it: it is in the bucket */
 	struct batch_job *job;
 	size_t n, next /* no job before it is held */, n_held, n_entered;
 	uint32_t watch[BATCH_WATCHES_MAX]; /* tags of those who get results as they come */

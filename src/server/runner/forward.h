@@ -111,6 +111,11 @@ void gathering_end_one(struct service *s, struct gathering *g);
 bool gathering_gone(const struct service *s, uint32_t tag);
 void gatherings_all_gone(struct service *s);
 void gatherings_release(struct service *s);
+/* One that no node tells of, which is taken; whether somebody has told of it. */
+void gathering_put(struct gathering *g, json_t *item);
+bool gathering_has(const struct gathering *g, const char *id);
+bool gathering_is_of(const struct gathering *g, uint32_t tag);
+void gathering_all_gone(struct gathering *g);
 
 /* ---- forwarded.c --------------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  *
  *	sessions     nodes that have some
  *	executions   workers, which remember what they run and ran lately, whoever asked for it; and fronts, which know what waits
- *	batches      fronts
+ *	batches      fronts; and then, of those that none of them knows, the bucket (queue_batch_list.c)
  *	snapshots    all
  *	history      all: each records what it ran, and an execution that was begun twice is in two histories
  *
@@ -35,6 +35,7 @@ struct gathering {
 	json_t *places;       /* of each id: twice its place in items, and one more if only a worker has told of it */
 	size_t n_open, limit; /* limit 0: none */
 	uint64_t total;       /* of what there is, as the nodes say */
+	bool has_rest;        /* what no node tells was asked for */
 };
 
 /* ---- what lists there are ----------------------------------------------------------------------------------------------- */
@@ -80,15 +81,18 @@ static const struct list {
 	json_t *(*own)(const struct service *s,
 		       const struct request *req); /* NULL: it comes later, or is known not to be */
 	size_t (*limit)(const struct request *req);
+	/* When all nodes are done with: what none of them tells; ends with gathering_end_one().  NULL: there is nothing. */
+	void (*rest)(struct service *s, struct gathering *g, const struct token *token, size_t limit);
 	bool is_recorded; /* by each node for itself: its items say where they are from, and none is another's */
 } lists[] = {
-	{ ROUTE_sessions, "sessions", "created", is_good, has_sessions, sessions_list, no_limit, false },
+	{ ROUTE_sessions, "sessions", "created", is_good, has_sessions, sessions_list, no_limit, NULL, false },
 	{ ROUTE_executions, "executions", "created", executions_list_is_good, may_have_executions, executions_list,
-	  executions_list_limit, false },
-	{ ROUTE_batches, "batches", "created", is_good, may_have_batches, batches_list, executions_list_limit, false },
-	{ ROUTE_snapshots, "snapshots", "created", is_good, may_have_any, snapshots_list, no_limit, false },
-	{ ROUTE_history, "executions", "time", is_good, may_have_any, NULL, history_limit, true },
-	{ ROUTE_history_entry, NULL, "time", is_good, may_have_any, NULL, no_limit, true },
+	  executions_list_limit, NULL, false },
+	{ ROUTE_batches, "batches", "created", is_good, may_have_batches, batches_list, executions_list_limit,
+	  batch_listing_begin, false },
+	{ ROUTE_snapshots, "snapshots", "created", is_good, may_have_any, snapshots_list, no_limit, NULL, false },
+	{ ROUTE_history, "executions", "time", is_good, may_have_any, NULL, history_limit, NULL, true },
+	{ ROUTE_history_entry, NULL, "time", is_good, may_have_any, NULL, no_limit, NULL, true },
 };
 
 static const struct list *find_list(enum route route)
@@ -186,6 +190,12 @@ void gathering_end_one(struct service *s, struct gathering *g)
 	if (--g->n_open > 0)
 		return;
 	(void)str_copy(token.name, sizeof(token.name), g->name);
+	if (g->tag && g->list->rest && !g->has_rest) {
+		g->has_rest = true;
+		g->n_open = 1;
+		g->list->rest(s, g, &token, g->limit);
+		return;
+	}
 	if (g->tag && g->list->member)
 		answer_list(s, &req, g);
 	else if (g->tag)
@@ -256,6 +266,18 @@ void gathering_add(struct gathering *g, const struct message *m, const char *nod
 void gathering_miss(struct gathering *g, const char *node_name)
 {
 	(void)json_array_append_new(g->missing, json_string(node_name));
+}
+
+void gathering_put(struct gathering *g, json_t *item)
+{
+	if (item)
+		add_item(g, item, true);
+	json_decref(item);
+}
+
+bool gathering_has(const struct gathering *g, const char *id)
+{
+	return json_object_get(g->places, id) != NULL;
 }
 
 static struct gathering *find(const struct service *s, uint64_t serial)
@@ -346,6 +368,8 @@ bool gathering_takes(struct service *s, const struct request *req)
 	if (!list->is_good(s, req))
 		return true;
 	g = ask_nodes(s, req, list);
+	if (!g && list->rest)
+		g = gathering_new(s, req, list);
 	if (!g)
 		return false;
 	if (list->own) {
@@ -390,12 +414,22 @@ bool gathering_gone(const struct service *s, uint32_t tag)
 	return false;
 }
 
+bool gathering_is_of(const struct gathering *g, uint32_t tag)
+{
+	return g->tag == tag;
+}
+
+void gathering_all_gone(struct gathering *g)
+{
+	g->tag = 0; /* the next front has tags of its own */
+}
+
 void gatherings_all_gone(struct service *s)
 {
 	struct gathering *g;
 
 	LIST_FOREACH(g, &s->forwards.gatherings, in_list)
-	g->tag = 0; /* the next front has tags of its own */
+	gathering_all_gone(g);
 }
 
 void gatherings_release(struct service *s)

@@ -13,6 +13,7 @@
  *	queue_execution_keys, queue_session_keys  what each means for executions, and for sessions
  *	queue_batches    batches that are asked for here become known to all fronts
  *	queue_batch_ask  batches of other fronts
+ *	queue_batch_list  those that no front tells of any more, for lists
  *	queue_elsewhere  executions of other fronts, by their ids
  *	queue_watch   fronts that watch what runs here
  *	peers         whose seals count
@@ -89,6 +90,8 @@ struct shared_batch;
 LIST_HEAD(shared_batch_list, shared_batch);
 struct batch_ask;
 LIST_HEAD(batch_ask_list, batch_ask);
+struct batch_listing;
+LIST_HEAD(batch_listing_list, batch_listing);
 struct delivery;
 LIST_HEAD(delivery_list, delivery);
 
@@ -150,6 +153,8 @@ struct queue {
 	struct shared_batch_list shared;
 	struct batch_ask_list batch_asks;
 	size_t n_batch_asks;
+	struct batch_listing_list batch_listings;
+	size_t n_batch_listings, n_listed_asks /* batch_asks for them */;
 	uint64_t last_batch;
 	uint64_t depth, oldest_s;
 	struct queue_counts counts;
@@ -324,16 +329,41 @@ void execution_keys_take(struct service *s, const struct request *req, struct jo
 /* A session is asked for with a key: it is made if no front knows the key; true: the request was taken. */
 bool session_keys_take(struct service *s, struct request *req);
 
-/* ---- queue_batches.c, queue_batch_ask.c ------------------------------------------------------------------------------ */
+/* ---- queue_batches.c, queue_batch_ask.c, queue_batch_list.c ------------------------------------------------------------ */
+
+#define BATCH_TIME_DIGITS 10
+#define BATCH_OWNER_HEX   32
+#define BATCH_KEY_LEN     (BATCH_TIME_DIGITS + 1 + BATCH_OWNER_HEX + 1 + EXECUTION_ID_LEN)
 
 struct batch;
+/* The key of a batch in its bucket; and those of an owner, and of an id: NULL: of any. */
+void batch_key(const char *owner, uint64_t created_s, const char *id, char dst[BATCH_KEY_LEN + 1]);
+void batch_keys_of(const char *owner, const char *id, char dst[BATCH_KEY_LEN + 1]);
+/* The id in such a key, which others may have made up; NULL: it is none. */
+const char *batch_key_id(const char *key);
+struct queue_op *batch_get(struct service *s, const char *owner, const char *id, queue_fn fn);
+/* All of its jobs are over: how they have ended is kept for lists, if each is known to have; and the key of that. */
+void batch_share_end(struct service *s, const struct batch *b);
+void batch_end_key(const char *id, char dst[BATCH_KEY_LEN + 1]);
 /* Takes a batch of which nothing was promised yet: it begins when all fronts can know of it.  name, body: of its key, or NULL. */
 void batch_share(struct service *s, const struct request *req, struct batch *b, const uint8_t *name,
 		 const uint8_t *body);
 /* Somebody asks for one that is not at hand here; false: there is no queue, or no such id. */
 bool batch_ask_elsewhere(struct service *s, const struct request *req, const char *id);
+/* The batch of this key, for a list, which is told what became of it.  False: there is no memory for it, or too much to do. */
+bool batch_ask_listed(struct service *s, const struct token *token, const char *key, uint64_t listing);
+/* Nobody waits for those of that list any more. */
+void batch_asks_drop(struct service *s, uint64_t listing);
+/* The rest of a list, which ends it (gathering_end_one()). */
+struct gathering;
+void batch_listing_begin(struct service *s, struct gathering *of, const struct token *token, size_t limit);
+/* b is NULL: nothing can be told of it; is_whole: and there is nothing to be told. */
+void batch_listing_told(struct service *s, uint64_t listing, const struct batch *b, bool is_whole);
+void batch_listings_tick(struct service *s);
+bool batch_listings_gone(struct service *s, uint32_t tag);
+void batch_listings_release(struct service *s);
 void batch_asks_tick(struct service *s);
-/* True: the tag was of one who waits for either. */
+/* True: the tag was of one who waits for one of them, or for a list. */
 bool batch_asks_gone(struct service *s, uint32_t tag);
 void batch_asks_all_gone(struct service *s);
 void batch_asks_release(struct service *s);

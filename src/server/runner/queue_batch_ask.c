@@ -12,6 +12,9 @@
  * unless the front that has accepted the batch is there still, in the life in which it did: it may hold jobs back for a quota, so they are
  * queued.  Nothing is kept from one request to the next, but while somebody watches: then what is not over is looked for again
  * and again.
+ *
+ * A list (queue_batch_list.c) has many of them, and needs how each of them is: those whose verdicts are in the bucket are not looked
+ * at further, and of those that turn out to be over they are put there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +40,9 @@ struct batch_ask {
 	uint32_t tag;
 	enum route route;
 	bool is_stream, is_troubled /* no broker has answered */, is_looking;
+	uint64_t listing; /* the list that it is for; 0: it is a client's own */
 	struct token token;
-	char request_id[129], id[EXECUTION_ID_LEN + 1];
+	char request_id[129], id[EXECUTION_ID_LEN + 1], key[BATCH_KEY_LEN + 1];
 	char front[EXECUTION_ID_LEN + 1], front_key[SEAL_KEY_HEX + 1]; /* that has accepted it, in that life */
 	struct batch *b;                                               /* NULL: not known yet */
 	size_t n_open;                                                 /* questions */
@@ -58,7 +62,7 @@ static struct batch_ask *find(const struct service *s, uint64_t serial)
 static void ask_free(struct service *s, struct batch_ask *w)
 {
 	LIST_REMOVE(w, in_list);
-	s->queue.n_batch_asks--;
+	--*(w->listing ? &s->queue.n_listed_asks : &s->queue.n_batch_asks);
 	batch_free(w->b);
 	free(w);
 }
@@ -68,10 +72,25 @@ static struct request ask_of(const struct batch_ask *w)
 	return (struct request){ .tag = w->tag, .route = w->route, .request_id = w->request_id, .token = &w->token };
 }
 
+/* Of a list: it is told, and goes on. */
+static void end_listed(struct service *s, struct batch_ask *w, bool is_whole)
+{
+	struct batch *b = MOVE_PTR(w->b);
+	uint64_t listing = w->listing;
+
+	ask_free(s, w);
+	batch_listing_told(s, listing, is_whole ? b : NULL, is_whole);
+	batch_free(b);
+}
+
 static void refuse(struct service *s, struct batch_ask *w, uint16_t status, const char *what)
 {
 	const struct request req = ask_of(w);
 
+	if (w->listing) {
+		end_listed(s, w, false);
+		return;
+	}
 	answer_retry(s, &req, status, status == 503 ? 1 : 0, "%s '%.20s'", what, w->id);
 	ask_free(s, w);
 }
@@ -125,6 +144,12 @@ static void end_round(struct service *s, struct batch_ask *w)
 	}
 	if (w->is_troubled) {
 		refuse(s, w, 503, "no broker says what became of all jobs of batch");
+		return;
+	}
+	if (w->listing) {
+		if (batch_is_over(w->b))
+			batch_share_end(s, w->b);
+		end_listed(s, w, true);
 		return;
 	}
 	if (w->route == ROUTE_batch_results) {
@@ -312,14 +337,28 @@ static struct batch *read_batch(const struct message *m, const char *id, const c
 	if (b) {
 		(void)str_copy(b->id, sizeof(b->id), id);
 		b->created_ns = message_number(m, FIELD_issued, 0) * NS_PER_SEC;
+		b->is_shared = true;
 	}
 	return b;
+}
+
+/* False: there is no memory, and it has been refused. */
+static bool take_batch(struct service *s, struct batch_ask *w, const struct queue_sealed *r)
+{
+	const char *front = message_text(&r->m, FIELD_reply_to);
+
+	(void)str_copy(w->front, sizeof(w->front), front ? front : "");
+	(void)str_copy(w->front_key, sizeof(w->front_key), r->by->key);
+	w->b = read_batch(&r->m, w->id, message_text(&r->m, FIELD_who));
+	if (!w->b)
+		refuse(s, w, 503, "there is no memory for batch");
+	return w->b != NULL;
 }
 
 static void on_batch(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct batch_ask *w = find(s, op->number);
-	const char *owner, *id, *front;
+	const char *owner, *id;
 	struct queue_sealed r;
 
 	if (!w)
@@ -334,40 +373,149 @@ static void on_batch(struct service *s, const struct queue_op *op, const struct 
 		refuse(s, w, 404, w->token.admin ? "there is no batch" : "this token has no batch");
 		return;
 	}
-	front = message_text(&r.m, FIELD_reply_to);
-	(void)str_copy(w->front, sizeof(w->front), front ? front : "");
-	(void)str_copy(w->front_key, sizeof(w->front_key), r.by->key);
-	w->b = read_batch(&r.m, id, owner);
-	if (w->b)
+	if (take_batch(s, w, &r))
 		begin_round(s, w);
-	else
-		refuse(s, w, 503, "there is no memory for batch");
+}
+
+/* NULL: there are too many already, or there is no memory.  It is not in the list of them before its question is asked. */
+static struct batch_ask *ask_new(struct service *s, const struct token *token, uint64_t listing)
+{
+	struct batch_ask *w = listing || s->queue.n_batch_asks < ASKS_MAX ? calloc(1, sizeof(*w)) : NULL;
+
+	if (w) {
+		w->serial = ++s->queue.last_batch;
+		w->token = *token;
+		w->listing = listing;
+	}
+	return w;
+}
+
+static bool ask_begin(struct service *s, struct batch_ask *w, struct queue_op *op)
+{
+	if (!op) {
+		free(w);
+		return false;
+	}
+	op->number = w->serial;
+	LIST_INSERT_HEAD(&s->queue.batch_asks, w, in_list);
+	++*(w->listing ? &s->queue.n_listed_asks : &s->queue.n_batch_asks);
+	return true;
 }
 
 bool batch_ask_elsewhere(struct service *s, const struct request *req, const char *id)
 {
 	struct batch_ask *w;
-	struct queue_op *op;
 
 	if (!s->queue.is_on || !id || strlen(id) != EXECUTION_ID_LEN || strspn(id, ID_ALPHABET) != EXECUTION_ID_LEN)
 		return false;
-	w = s->queue.n_batch_asks < ASKS_MAX ? calloc(1, sizeof(*w)) : NULL;
-	op = w ? queue_get(s, BUCKET_BATCHES, id, on_batch) : NULL;
-	if (!op) {
-		free(w);
+	w = ask_new(s, req->token, 0);
+	if (!w || !ask_begin(s, w, batch_get(s, req->token->admin ? NULL : req->token->name, id, on_batch))) {
 		answer_retry(s, req, 503, 1, "the service has too much to do: try again in a moment");
 		return true;
 	}
-	op->number = w->serial = ++s->queue.last_batch;
 	w->tag = req->tag;
 	w->route = req->route;
 	w->is_stream = req->route == ROUTE_batch_results && message_number(req->m, FIELD_stream, 0);
-	w->token = *req->token;
 	(void)str_copy(w->request_id, sizeof(w->request_id), req->request_id);
 	(void)str_copy(w->id, sizeof(w->id), id);
-	LIST_INSERT_HEAD(&s->queue.batch_asks, w, in_list);
-	s->queue.n_batch_asks++;
 	return true;
+}
+
+/* ---- for a list ---------------------------------------------------------------------------------------------------------- */
+
+/* What a front has said of the end of all jobs; false: none has. */
+static bool has_ends(struct service *s, struct batch_ask *w, const struct queue_answer *a)
+{
+	const char *id, *verdict;
+	struct queue_sealed r;
+	size_t at = 0, len;
+
+	if (a->how != QUEUE_OK || !queue_unseal(s, a->m, "batch_end", PEER_FRONT, &r))
+		return false;
+	id = message_text(&r.m, FIELD_id);
+	if (!id || !str_eq(id, w->id) || message_count(&r.m, FIELD_job_end) != w->b->n) {
+		queue_complain(s, "refused a batch_end of %s in the place of that of %s", r.by->name, w->id);
+		return false;
+	}
+	for (size_t i = 0; (verdict = message_next(&r.m, FIELD_job_end, &at, &len)); i++) {
+		(void)str_copy(w->b->job[i].verdict, sizeof(w->b->job[i].verdict), verdict);
+		end_job(w, &w->b->job[i], JOB_ENDED);
+	}
+	w->b->ended_ns = message_number(&r.m, FIELD_issued, 0) * NS_PER_SEC;
+	return true;
+}
+
+static void on_ends(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct batch_ask *w = find(s, op->number);
+
+	if (!w)
+		return;
+	if (has_ends(s, w, a))
+		end_listed(s, w, true);
+	else if (a->how == QUEUE_FAILED)
+		end_listed(s, w, false);
+	else
+		begin_round(s, w);
+}
+
+/* Whether what is there is of this key, and of somebody whose batches may be told. */
+static bool is_listed(struct service *s, const struct batch_ask *w, const struct queue_sealed *r)
+{
+	const char *id = message_text(&r->m, FIELD_id), *owner = message_text(&r->m, FIELD_who);
+	char key[BATCH_KEY_LEN + 1] = "";
+
+	if (id && owner && str_eq(id, w->id))
+		batch_key(owner, message_number(&r->m, FIELD_issued, 0), id, key);
+	if (str_eq(key, w->key))
+		return access_owns(&w->token, owner);
+	queue_complain(s, "refused a batch of %s in the place of %s", r->by->name, w->key);
+	return false;
+}
+
+static void on_listed(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct batch_ask *w = find(s, op->number);
+	char key[BATCH_KEY_LEN + 1];
+	struct queue_op *next;
+	struct queue_sealed r;
+
+	if (!w)
+		return;
+	if (a->how != QUEUE_OK || !queue_unseal(s, a->m, "batch", PEER_FRONT, &r) || !is_listed(s, w, &r)) {
+		end_listed(s, w, a->how == QUEUE_NONE); /* the bucket has just forgotten it */
+		return;
+	}
+	if (!take_batch(s, w, &r))
+		return;
+	batch_end_key(w->id, key);
+	next = queue_get(s, BUCKET_RESULTS, key, on_ends);
+	if (next)
+		next->number = w->serial;
+	else
+		end_listed(s, w, false);
+}
+
+bool batch_ask_listed(struct service *s, const struct token *token, const char *key, uint64_t listing)
+{
+	const char *id = batch_key_id(key);
+	struct batch_ask *w = id ? ask_new(s, token, listing) : NULL;
+
+	if (!w)
+		return false;
+	w->route = ROUTE_batches;
+	(void)str_copy(w->id, sizeof(w->id), id);
+	(void)str_copy(w->key, sizeof(w->key), key);
+	return ask_begin(s, w, queue_get(s, BUCKET_BATCHES, key, on_listed));
+}
+
+void batch_asks_drop(struct service *s, uint64_t listing)
+{
+	for (struct batch_ask *w = LIST_FIRST(&s->queue.batch_asks), *next; w; w = next) {
+		next = LIST_NEXT(w, in_list);
+		if (w->listing == listing)
+			ask_free(s, w);
+	}
 }
 
 /* ---- time, and clients that go ------------------------------------------------------------------------------------------- */
@@ -381,6 +529,7 @@ void batch_asks_tick(struct service *s)
 		if (w->is_stream && w->b && !w->is_looking && w->again_ns <= now)
 			begin_round(s, w);
 	}
+	batch_listings_tick(s);
 }
 
 bool batch_asks_gone(struct service *s, uint32_t tag)
@@ -388,11 +537,11 @@ bool batch_asks_gone(struct service *s, uint32_t tag)
 	struct batch_ask *w;
 
 	LIST_FOREACH(w, &s->queue.batch_asks, in_list)
-	if (w->tag == tag) {
+	if (!w->listing && w->tag == tag) {
 		refuse(s, w, 503, "who asked has gone, for batch");
 		return true;
 	}
-	return false;
+	return batch_listings_gone(s, tag);
 }
 
 void batch_asks_all_gone(struct service *s)
@@ -402,6 +551,7 @@ void batch_asks_all_gone(struct service *s)
 
 void batch_asks_release(struct service *s)
 {
+	batch_listings_release(s); /* and those that are for lists */
 	while (!LIST_EMPTY(&s->queue.batch_asks))
 		ask_free(s, LIST_FIRST(&s->queue.batch_asks));
 }

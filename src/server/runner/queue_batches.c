@@ -12,11 +12,17 @@
  *
  * Then its jobs are published as fast as quotas let them in.  What is published goes on without this front, and any other one
  * finds it (queue_batch_ask.c); what a quota still holds back when this front is killed is lost, and told so by id.
+ *
+ * Its key in the bucket is "TIME.OWNER.ID": when it was accepted, in seconds since 1970, a hash of the name of its token, and its id.
+ * So one is found by its id and its owner, those of one owner are found without a look at those of others, and the youngest are the
+ * last (queue_batch_list.c).  Of two fronts that put a batch for one key, both have the time of the key: one of them is too late.
+ *
+ * When all of its jobs have ended, their verdicts go into the bucket of results: a list needs no more.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/id.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
 #include "server/runner/requests.h"
@@ -74,6 +80,86 @@ static uint64_t patience(const struct service *s)
 	return s->queue.is_up ? QUEUE_PUBLISH_NS : QUEUE_ABSENT_NS;
 }
 
+/* ---- the bucket ---------------------------------------------------------------------------------------------------- */
+
+static void owner_word(const char *owner, char dst[BATCH_OWNER_HEX + 1])
+{
+	uint8_t hash[SHA256_LEN];
+
+	sha256(owner, strlen(owner), hash);
+	(void)hex_put(dst, hash, BATCH_OWNER_HEX / 2);
+}
+
+void batch_key(const char *owner, uint64_t created_s, const char *id, char dst[BATCH_KEY_LEN + 1])
+{
+	char word[BATCH_OWNER_HEX + 1];
+
+	owner_word(owner, word);
+	(void)snprintf(dst, BATCH_KEY_LEN + 1, "%010llu.%s.%s", (unsigned long long)created_s % 10000000000, word, id);
+}
+
+void batch_keys_of(const char *owner, const char *id, char dst[BATCH_KEY_LEN + 1])
+{
+	char word[BATCH_OWNER_HEX + 1] = "*";
+
+	if (owner)
+		owner_word(owner, word);
+	(void)snprintf(dst, BATCH_KEY_LEN + 1, "*.%s.%s", word, id ? id : "*");
+}
+
+const char *batch_key_id(const char *key)
+{
+	static const struct {
+		const char *of;
+		size_t len;
+		char end;
+	} words[] = { { "0123456789", BATCH_TIME_DIGITS, '.' },
+		      { "0123456789abcdef", BATCH_OWNER_HEX, '.' },
+		      { ID_ALPHABET, EXECUTION_ID_LEN, '\0' } };
+
+	for (size_t i = 0;; key += words[i++].len + 1) {
+		if (strspn(key, words[i].of) != words[i].len || key[words[i].len] != words[i].end)
+			return NULL;
+		if (!words[i].end)
+			return key;
+	}
+}
+
+struct queue_op *batch_get(struct service *s, const char *owner, const char *id, queue_fn fn)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+	char key[BATCH_KEY_LEN + 1];
+
+	batch_keys_of(owner, id, key);
+	message_put_number(&m, FIELD_bucket, BUCKET_BATCHES);
+	message_put_text(&m, FIELD_key, key);
+	return queue_ask(s, LINK_GET, &m, QUEUE_ASK_NS, fn, id);
+}
+
+void batch_end_key(const char *id, char dst[BATCH_KEY_LEN + 1])
+{
+	(void)snprintf(dst, BATCH_KEY_LEN + 1, "batch.%s", id);
+}
+
+void batch_share_end(struct service *s, const struct batch *b)
+{
+	AUTO_BUF inner = BUF_INIT(MiB);
+	char key[BATCH_KEY_LEN + 1];
+
+	if (!b->is_shared)
+		return;
+	batch_end_key(b->id, key);
+	queue_begin(s, &inner, "batch_end");
+	message_put_text(&inner, FIELD_id, b->id);
+	message_put_number(&inner, FIELD_issued, b->ended_ns / NS_PER_SEC);
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->job[i].state != JOB_ENDED)
+			return; /* as far as is known here */
+		message_put_text(&inner, FIELD_job_end, b->job[i].verdict);
+	}
+	(void)queue_put(s, BUCKET_RESULTS, key, 0, &inner, QUEUE_PUBLISH_NS, NULL); /* else jobs are looked at */
+}
+
 /* ---- the batch ----------------------------------------------------------------------------------------------------- */
 
 /* Another front has it, or this one since before. */
@@ -101,6 +187,7 @@ static void on_batch_put(struct service *s, const struct queue_op *op, const str
 		return;
 	}
 	b = MOVE_PTR(w->b);
+	b->is_shared = true;
 	batch_begin(s, &w->token, b);
 	batch_answer_accepted(s, w->tag, b->id, b->n, "running", b->owner);
 	shared_free(s, w);
@@ -109,7 +196,7 @@ static void on_batch_put(struct service *s, const struct queue_op *op, const str
 static void put_batch(struct service *s, struct shared_batch *w)
 {
 	AUTO_BUF inner = BUF_INIT(MiB);
-	char ref[EXECUTION_ID_LEN + 1 + BATCH_NAME_MAX + 1];
+	char ref[EXECUTION_ID_LEN + 1 + BATCH_NAME_MAX + 1], key[BATCH_KEY_LEN + 1];
 	const struct batch *b = w->b;
 
 	queue_begin(s, &inner, "batch");
@@ -121,7 +208,8 @@ static void put_batch(struct service *s, struct shared_batch *w)
 		(void)snprintf(ref, sizeof(ref), "%s %s", b->job[i].id, b->job[i].name);
 		message_put_text(&inner, FIELD_job_ref, ref);
 	}
-	go_on(s, w, queue_put(s, BUCKET_BATCHES, b->id, 0, &inner, patience(s), on_batch_put));
+	batch_key(b->owner, b->created_ns / NS_PER_SEC, b->id, key);
+	go_on(s, w, queue_put(s, BUCKET_BATCHES, key, 0, &inner, patience(s), on_batch_put));
 }
 
 /* ---- the key ------------------------------------------------------------------------------------------------------- */
@@ -174,7 +262,8 @@ static void on_key_there(struct service *s, const struct queue_op *op, const str
 	id = message_text(&there.m, FIELD_id);
 	body = message_bytes(&there.m, FIELD_asked_hash, &len);
 	if (body && len == SHA256_LEN && crypto_same(body, w->body, SHA256_LEN)) {
-		go_on(s, w, queue_get(s, BUCKET_BATCHES, id, on_other));
+		w->b->created_ns = message_number(&there.m, FIELD_issued, 0) * NS_PER_SEC;
+		go_on(s, w, batch_get(s, w->token.name, id, on_other));
 		return;
 	}
 	(void)snprintf(why, sizeof(why), "this Idempotency-Key stands for another request, which is %s: use a new key",
@@ -205,7 +294,7 @@ static void put_key(struct service *s, struct shared_batch *w)
 	message_put_text(&inner, FIELD_id, w->b->id);
 	message_put_text(&inner, FIELD_who, w->token.name);
 	message_put_bytes(&inner, FIELD_asked_hash, w->body, SHA256_LEN);
-	message_put_number(&inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+	message_put_number(&inner, FIELD_issued, w->b->created_ns / NS_PER_SEC);
 	go_on(s, w, queue_put(s, BUCKET_KEYS, w->key, 0, &inner, patience(s), on_key_put));
 }
 

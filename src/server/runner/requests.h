@@ -51,6 +51,7 @@ int look_through_history(const struct request *req, int rc, char **text, const s
 void handle_batch(struct service *s, struct request *req);   /* batch_accept.c */
 void handle_batches(struct service *s, struct request *req); /* batch_look.c */
 json_t *batches_list(const struct service *s, const struct request *req);
+json_t *batch_summary(const struct service *s, const struct batch *b); /* one of its items */
 void handle_batch_state(struct service *s, struct request *req);
 void handle_batch_results(struct service *s, struct request *req);
 void handle_batch_cancel(struct service *s, struct request *req);
