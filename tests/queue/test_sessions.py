@@ -261,7 +261,7 @@ def doors(t):
 		t.equal(a.status, 201, f"a sandbox: {a.body[:300]!r}")
 		ident, key = a.json["sandboxID"], a.json["envdAccessToken"]
 
-		def start(front, command, key=key):
+		def start(front, command, key=key, ident=ident):
 			"""What a command writes, without a token."""
 			body = json.dumps({"process": {"cmd": "/bin/bash", "args": ["-c", command]}}).encode()
 			conn = UnixConnection(front.socket, PATIENCE)
@@ -286,6 +286,13 @@ def doors(t):
 		wait_until("its front is known", lambda: [b["sandboxID"] for b in second.ask("GET", "/v2/sandboxes", headers=mine[1]).json] == [ident])
 		t.equal([second.ask("GET", f"/sandboxes/{ident}", headers=hers[1]).status, second.ask("DELETE", f"/sandboxes/{ident}", headers=hers[1]).status], [404, 404], "of another token")
 		t.equal(second.ask("POST", f"/sandboxes/{ident}/timeout", {"timeout": 100}, mine[1]).status, 204, "how long it lasts")
+		a = second.ask("POST", f"/sandboxes/{ident}/snapshots", {"name": "saved"}, mine[1])
+		t.equal(a.status, 201, f"a snapshot of it: {a.body[:300]!r}")
+		a = second.ask("POST", "/v2/sandboxes", {"templateID": "saved"}, mine[1])
+		t.equal(a.status, 201, f"which is a template at the other front, by its name: {a.body[:300]!r}")
+		t.equal(start(second, "cat note", a.json["envdAccessToken"], a.json["sandboxID"]), (200, "kept\n"), "with its files")
+		t.equal(second.ask("POST", "/v2/sandboxes", {"templateID": "saved"}, hers[1]).status, 404, "and nobody else's")
+		second.ask("DELETE", f"/sandboxes/{a.json['sandboxID']}", headers=mine[1])
 		t.equal(second.ask("DELETE", f"/sandboxes/{ident}", headers=mine[1]).status, 204, "it is ended")
 		wait_until("it is gone", lambda: first.ask("GET", f"/sandboxes/{ident}", headers=mine[0]).status == 404)
 
