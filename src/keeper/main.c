@@ -32,6 +32,7 @@
 #include "keeper/inside.h"
 #include "keeper/program.h"
 #include "sys/proc.h"
+#include "sys/scheduling.h"
 
 #define EVENTS  64
 #define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of janitors */
@@ -310,6 +311,8 @@ static int begin(struct keeper *k)
 	if (!take_given_ceilings(k)) /* before a descriptor of ours can have that number */
 		return -EPROTO;
 	rc = leave_caller();
+	if (rc == 0)
+		rc = scheduling_reset(); /* for zygotes, and for cells that are cloned into their groups */
 	if (rc < 0)
 		return rc;
 	k->caller = KEEPER_CALLER_FD;

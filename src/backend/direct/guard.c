@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "sys/caps.h"
+#include "sys/scheduling.h"
 
 #define WALL_GRACE_MS    800
 #define PATIENCE_NS      (30 * NS_PER_SEC) /* how long it keeps killing */
@@ -54,7 +55,7 @@ static bool say(int sock, enum guard_kind kind, int value, int sys)
 static int own_session(const struct guard_spec *s UNUSED)
 {
 	umask(022);
-	return setsid() < 0 ? -errno : 0;
+	return setsid() < 0 ? -errno : scheduling_reset();
 }
 
 static int connect_stdio(const struct guard_spec *s)

@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "sys/caps.h"
 #include "sys/loopback.h"
+#include "sys/scheduling.h"
 
 #define WALL_GRACE_MS 500
 
@@ -59,6 +60,12 @@ static int die_with_parent(struct cell_build *b UNUSED)
 }
 
 /* For the payload, which inherits it, as it does the signals.  What init itself holds until confine_init is not touched by it. */
+/* Before entering a control group: one without a real-time share takes no real-time process. */
+static int reset_scheduling(struct cell_build *b UNUSED)
+{
+	return scheduling_reset();
+}
+
 static int lock_caps(struct cell_build *b UNUSED)
 {
 	return caps_lock();
@@ -382,6 +389,7 @@ static const struct build_step steps[] = {
 	{ STEP_die_with_parent, .run = die_with_parent },
 	/* For the payload, which inherits them, and here because init has to wait for its maps anyway. */
 	{ STEP_signals, .confine = guest_reset_signals },
+	{ STEP_scheduling, .run = reset_scheduling },
 	{ STEP_lock_caps, .run = lock_caps },
 	{ STEP_await_maps, .run = await_maps },
 	{ STEP_enter_cgroup, .run = enter_cgroup_first },

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
+#include "sys/scheduling.h"
 
 struct looks *looks_take(struct backend_host *h)
 {
@@ -194,6 +195,14 @@ static void read_payload(struct cell *c, struct facts *f)
 	guest_text_number(&caps, s.number[STATUS_CAPABILITIES], 16);
 	if (s.known[STATUS_CAPABILITIES])
 		fact_text(f, FACT_capabilities, caps.s, "%s", path);
+}
+
+static void read_scheduling(struct cell *c, struct facts *f)
+{
+	const char *what = scheduling_of(c->payload_pid);
+
+	if (what)
+		fact_text(f, FACT_scheduling, what, "sched_getscheduler(2), getpriority(2)");
 }
 
 /* From the map that the kernel has, which host ids the cell can be and what the payload is inside. */
@@ -467,6 +476,7 @@ static void read_processes(struct cell *c, struct facts *f)
 {
 	read_payload(c, f);
 	read_limits(c, f);
+	read_scheduling(c, f);
 	read_id_map(c, f);
 	read_network(c, f);
 	read_mounts(c, f);
