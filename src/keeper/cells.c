@@ -354,8 +354,8 @@ static void start(struct kept *c)
 }
 
 /*
- * The program is in place and waits for KEEP_GO, unless that was sent early.  If the request takes its time before
- * KEEP_GO, the wall clock of init is the limit.
+ * The program is in place and waits for KEEP_GO, unless that was sent early.  A single cell has no deadline in this
+ * state: its request may still be busy, for instance with the inspection, and closes the channel if it gives up.
  */
 static void claim(const struct keeper *k, struct kept *c)
 {
