@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which environment a run uses, and the care of those that there are.
+ * Selects the environment of a run, and manages the existing ones.
  *
- * An environment gives a set of packages a name.  A run that names it gets exactly the set that was installed when the
- * environment was created: nothing is resolved or installed again, and only removing the environment removes it
- * (store_pin).  It is shown, verified and judged like a set that the request asks for by its packages; the policy says
- * which names requests may use (environments), not whether they may ask for packages, for here they do not.
+ * An environment gives a set of packages a name. A run that names it gets exactly the set that was installed when the
+ * environment was created: nothing is resolved or installed again, and only removing the environment removes the set
+ * (store_pin). The set is mounted, verified and recorded like one that a request asks for by packages. The policy's
+ * `environments` says which names requests may use; whether they may request packages does not matter here.
  *
  * The warm-up list changes no run: it is passed with the plan, for warm cells.
  */

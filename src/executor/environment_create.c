@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making an environment is a run: of a small program that loads each module of the warm-up list and says so, with the
- * packages asked for as any request does.  So everything that holds for requests holds here: the policy's questions, the
- * install cell, the evidence, the record.  If it ends well, the set that it was given is pinned and the document written.
+ * An environment is created by a run: of a small program that loads each module of the warm-up list and reports it,
+ * with the packages requested as usual. So everything that applies to requests applies here: policy, install cell,
+ * evidence, record. If the run succeeds, its package set is pinned and the document is written.
  *
- * That a module was loaded is claimed by code in the cell.  A package that lies about it gains nothing: the list
- * decides how long a program's start takes.
+ * Code in the cell reports which modules were loaded. A package that lies gains nothing: the list only affects start-up
+ * time.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment_exchange.c - environments that go from host to host (brig/exchange.h)
+ * environment_exchange.c - exchange of environments between hosts (brig/exchange.h)
  *
- * One travels as a parcel:
+ * An environment travels as a parcel:
  *
  *	length of the document, eight bytes, little-endian
  *	the document, as in the state folder (packages/environment.c)
- *	its set, packed as the store packs it (store/give.c), if it has packages
+ *	its package set, in the store's packed form (store/give.c), if it has packages
  *
- * The parcel is asked for by a hash of the name, and known by the hash of its document; the document has that of the set, which the
- * store compares with what it has unpacked.  So who says the one hash has said everything.
+ * A parcel is requested by a hash of the name and identified by the hash of its document. The document contains the
+ * hash of the set, which the store compares with what it unpacked, so the one hash covers everything.
  *
- * What a document says of the machine that its set is for is good for one host: inodes and times of the interpreter go into it.
- * On its way it has a hash of the interpreter's bytes instead.  Who takes it compares that with its own interpreter, and writes
- * down what its own host is known by; a set for another one is refused.
+ * In a document of the state folder, the description of the machine includes inodes and times of the interpreter and is
+ * valid on one host only. In a parcel it is replaced by a hash of the interpreter's contents. The receiver compares
+ * that with its own interpreter, refuses a set for another one, and stores its own description instead.
  *
- * An environment that is taken lasts as one that was made here, until somebody removes it here: it is pinned under the same key,
- * and nothing that happens to the giver's changes it.
+ * A received environment lasts like one created here, until it is removed here: it is pinned under the same key, and
+ * later changes on the sending host do not affect it.
  */
 #include <fcntl.h>
 #include <string.h>

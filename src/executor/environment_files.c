@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	environments/NAME.json    the document (packages/environment.c), replaced as a whole
+ * Files of environments:
  *
- * and for each that has packages a pin in the store of package sets, beneath a key of the environment's own.  Creating
- * or removing one requires the lock of the folder.  The pin is there before the document, and goes after it: killed in
- * between, it is a pin that no document names, and the next one who has the lock removes it.
+ *	environments/NAME.json    the document (packages/environment.c), always replaced as a whole
+ *
+ * An environment with packages also has a pin in the store of package sets, under a key of its own. Creating or
+ * removing one requires the lock of the folder. The pin is created before the document and removed after it; if the
+ * process is killed in between, the pin has no document, and the next holder of the lock removes it.
  */
 #include "executor/environment_files.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runtimes say what they could not find in a fixed form of words, with the name behind them; the last such line counts.
- * Each pattern has its own strict syntax for names, and a text without one gives no hint: the program wrote it.
+ * Runtimes report a missing module in a fixed wording, followed by its name; the last such line counts. Each pattern
+ * has a strict syntax for names, and other text gives no hint, because the program wrote it.
  */
 #include "executor/hint.h"
 

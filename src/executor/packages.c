@@ -2,19 +2,18 @@
 /*
  * Packages: installed in one cell, used in another.
  *
- * The install cell is a cell like any other, with one difference: the egress proxy lets it reach the registries, and
- * nothing else.  It gets the files that name a project's dependencies and not the project; code that packages run
- * during installation runs there.  When it is dead, every promise to it was kept, and what was asked for is in it, the
- * tree that it left is copied into the store beneath a key made of everything that decides about it: what was asked
- * for, byte for byte, the installer's script and environment, the runtime, the machine and its C library, the registry,
- * and of the cell the trust level and the protections that are missing here (see compile_cache.c for why).  The cells
- * that compile and run the program have no network; they are shown the tree, read-only and verified file by file at
- * each use.
+ * The install cell is a cell like any other, except that the egress proxy lets it connect to the registries, and
+ * nothing else. It gets the files that list a project's dependencies, not the project; code that packages run during
+ * installation runs there. When the cell is dead, all protections were kept and the requested packages are present, its
+ * tree is copied to the store. The store key covers everything that determines the tree: the request, byte for byte,
+ * the installer's script and environment, the runtime, the machine and its C library, the registry, and, of the cell,
+ * the trust level and the protections missing on this host (see compile_cache.c for why). The cells that compile and
+ * run the program have no network; they get the tree read-only and verified file by file at each use.
  *
- * Of several that want the same set one installs it and the others wait (store_claim).  The set is in use, and safe from
- * those who make room, until the request ends.
+ * If several requests need the same set, one installs it and the others wait (store_claim). The set stays in use, and
+ * safe from eviction, until the request ends.
  *
- * What is not pinned is resolved when it is installed, and stays so until the entry is too old (packages_days).
+ * Versions that are not pinned are resolved at installation and stay until the entry expires (packages_days).
  */
 #include "executor/packages.h"
 

@@ -11,7 +11,7 @@
 struct piece_rest {
 	struct executor x;
 	const struct piece *piece;
-	struct brig_request req; /* the piece's, with the id that was announced */
+	struct brig_request req; /* the piece's request, with the announced id */
 	char announced[RUN_ID_LEN + 1];
 	struct prepared_request prepared;
 	struct recording recording;

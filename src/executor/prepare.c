@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "egress/egress.h"
 
-/* What every program finds in its environment; the language and then the request may replace entries. */
+/* The default environment of every program; the language and then the request may replace entries. */
 static const char *const common_env[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin:/run/brig/bin",
 	"HOME=" PLAN_WORKSPACE,

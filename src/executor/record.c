@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in which a finished request is recorded: audit first, because the others may name its entry, then history,
- * then metrics.  Each of them may be off, and one that fails does not keep the others from their part.
+ * A finished request is recorded in this order: audit log first, because the others may refer to its entry, then
+ * history, then metrics. Each may be disabled, and the failure of one does not prevent the others.
  *
- * What needs only the request (hashes of code and policy, opening files) is done in record_prepare(), which the
- * executor calls while the cell is being built by another process: there it costs no time of its own.
+ * Work that needs only the request (hashing code and policy, opening files) is done in record_prepare(), which the
+ * executor calls while another process builds the cell, so it adds no latency.
  */
 #include "executor/record.h"
 

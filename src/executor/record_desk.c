@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_desk.c - the recorder's side: record_packet.h has the rules
+ * record_desk.c - the recorder's side; record_packet.h has the rules
  *
- * Which runs there were is remembered for the last some thousands: when the recorder first heard of each, and where its entry
- * is.  A run that is not among them may have been heard of by a recorder that died; then the end of the log is looked
- * through before its entry is written (RULE W3).
+ * The recorder remembers the last few thousand runs: when it first heard of each, and where its entry is. A run that is
+ * not among them may have been announced to a recorder that died; in that case the end of the log is searched before
+ * its entry is written (RULE W3).
  *
- * The time of an entry is when its request came in, which only the handle knows; it is believed as far as BACKDATE_NS before
- * the recorder first heard of the run, or began itself, and never into the future.
+ * The time of an entry is when its request arrived, which only the handle knows. The recorder accepts a time up to
+ * BACKDATE_NS before it first heard of the run or started itself, and never one in the future.
  */
 #include "executor/record_desk.h"
 

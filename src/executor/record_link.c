@@ -31,7 +31,7 @@ void link_pair_renew(struct link_pair *p)
 	if (p->theirs >= 0)
 		return;
 	fd_closep(&p->ours);
-	(void)make_pair(p, NULL); /* then it is made for the question */
+	(void)make_pair(p, NULL); /* on failure, the pair is made when it is needed */
 }
 
 /* On the pair, which is made if there is none that is new. */

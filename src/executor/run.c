@@ -2,16 +2,16 @@
 /*
  * One request, end to end:
  *
- *	resolve   policy and language become plans, immutable from here on
- *	probe     a backend is chosen; what it cannot enforce refuses the run, unless the policy gives it up by name
- *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
- *	packages  that it asks for are looked up, or installed in a cell of their own
- *	compile   in a cell of its own, for languages that need it, unless the cache has the outcome
+ *	resolve   policy and language become plans, which are immutable from here on
+ *	probe     selects a backend; protections that it lacks refuse the run, unless the policy names them as optional
+ *	inspect   inspects the code while the cell is built; a blocking finding ends the run before anything starts
+ *	packages  looks up requested packages, or installs them in a cell of their own
+ *	compile   in a cell of its own, for languages that need it, unless the output is cached
  *	run       in a fresh cell
- *	record    on every path, whatever became of the others
+ *	record    on every path, whatever the outcome of the other steps
  *
  * Each of packages, compile and run is a stage: begin, finish, watch, inspect, collect, verify, release (stage.c).
- * Whatever happens is a verdict in the result; nothing is reported any other way.
+ * Every outcome is a verdict in the result; nothing is reported in any other way.
  */
 #include <stdio.h>
 #include <string.h>

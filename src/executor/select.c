@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice is made by asking: each candidate is opened, which tells what this host cannot give, and the policy
- * decides whether that may be missing.  Three things can excuse a missing protection:
+ * A backend is selected by asking: each candidate is opened, which reports the protections that this host cannot
+ * provide, and the policy decides whether they may be missing. Three things can excuse a missing protection:
  *
- *	allow_degraded names it           for any backend
- *	the backend gives it nowhere      if the backend was chosen by name: naming it accepts its nature
- *	the same, and auto found it       too, but an essential one not for untrusted code
+ *	allow_degraded names it               for any backend
+ *	the backend never provides it         if the backend was named: naming it accepts its nature
+ *	the same, and auto selected it        as well, except essential protections for untrusted code
  *
- * All three are listed in degraded[] of the result; nothing is excused in silence.  What a backend gives elsewhere but
- * not here is refused like anything else (INV-4).  `direct` is a candidate of auto only with fallback: direct.
+ * All three are listed in degraded[] of the result; nothing is excused silently. A protection that a backend provides
+ * elsewhere but not on this host leads to refusal like any other (INV-4). `direct` is a candidate of auto only with
+ * fallback: direct.
  *
- * A host that serves more than one request stays open for as long as the handle: finding out what it can give costs more
- * than a small program, and on cgroup v2 brig has to be alone in its group for it, which it is only before its first cell.
+ * A backend host that serves more than one request stays open as long as the handle: probing costs more than a small
+ * program, and on cgroup v2 it requires that brig is alone in its cgroup, which is only so before its first cell.
  *
- * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
- * Configuring an image (docker_image) asks for its programs, which only a container has: then docker is tried first,
- * and a choice other than that says that the image is not used.
+ * Native comes first in the order, so where it works, the others are not even opened. Configuring an image
+ * (docker_image) asks for its programs, which only a container has: then docker comes first, and if another backend is
+ * selected, the selection says that the image is not used.
  */
 #include "executor/select.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a cell as a table of steps.  Whatever step fails, the steps reached are undone in reverse
- * (INV-3).  The verdict is decided when every process of the cell is dead, from what the kernel counted
- * and what init reported over a channel that the program never held.
+ * The life of a cell as a table of steps. If a step fails, the steps reached are undone in reverse order (INV-3). The
+ * verdict is decided when all processes of the cell are dead, from the kernel's counters and init's reports over a
+ * channel that the program never had.
  */
 #include "executor/stage.h"
 

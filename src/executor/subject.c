@@ -2,14 +2,14 @@
 /*
  * Commands.
  *
- * A command is a program and its arguments; no shell is in between.  The inspection, which reads command lines, gets
- * the words quoted where a shell would take them for more than words, so that `echo ';' rm` is an echo with two
- * arguments in its eyes too.  The same line is what audit and history remember.
+ * A command is a program and its arguments, without a shell in between. The inspection, which parses command lines,
+ * gets the words quoted wherever a shell would interpret them, so `echo ';' rm` is an echo with two arguments there,
+ * too. Audit log and history record the same line.
  *
- * The program is looked for as a shell in the cell would: along PATH.  Where the cell's programs are the host's they are
- * found beforehand, and a missing one refuses the run.  Else (an image, a root of its own, a PATH of the request, a
- * program in the workspace) env(1) looks for it inside, with its usual exit codes: 127 for what is not there, 126 for
- * what cannot be executed.
+ * The program is looked up as a shell in the cell would: along PATH. If the cell's programs are the host's, the lookup
+ * happens beforehand, and a missing program refuses the run. Otherwise (an image, a root of its own, a PATH of the
+ * request, a program in the workspace) env(1) looks it up inside, with its usual exit codes: 127 if it is missing, 126
+ * if it cannot be executed.
  */
 #include "executor/subject.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A test run is a run of the framework whose verdict is made of two things that must agree: how the process ended, which
- * the kernel says, and the report (src/testing).  It is `ok` only if both say so.  What ended from outside (a limit, a
- * crash, the caller) keeps that verdict, and the report tells how far it came.
+ * A test run is a run of the framework whose verdict needs two sources to agree: how the process ended, according to
+ * the kernel, and the report (src/testing). It is `ok` only if both say so. A run ended from outside (a limit, a crash,
+ * the caller) keeps that verdict, and the report tells how far it came.
  */
 #include "executor/tests.h"
 

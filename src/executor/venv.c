@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interpreter in a virtual environment is a link to one of the host, which may not be in the cell; so the cell's own
- * python3 is told where the packages are.
+ * The interpreter in a virtual environment is a link to one of the host, which may not exist in the cell; so the cell's
+ * own python3 is told where the packages are.
  *
- * Of a folder that the request names no more is shown than bin, lib and pyvenv.cfg: what else lies there (a pip.conf with
- * credentials) is nothing that programs need.  They are shown at the path that they have on the host, because the first
- * lines of the programs in bin name the interpreter by it; where the cell has something else at that path they are in
- * /opt/venv, and only `python -m` starts them.
+ * Of a folder that the request names, only bin, lib and pyvenv.cfg are visible: programs need nothing else in there
+ * (such as a pip.conf with credentials). They appear at their host path, because the first lines of the programs in bin
+ * name the interpreter by it; if the cell has something else at that path, they appear in /opt/venv, and only `python
+ * -m` starts them.
  */
 #include "executor/venv.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who makes the cell of a run.
+ * Which process creates the cell of a run.
  *
- * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, as far as a job
- * can describe the plan, projects included.  What is too large for a job is made by this process, and so is everything
- * on a host that forbids execution from memory.  It is the same cell (INV-6).
+ * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, if a job can
+ * describe the plan, projects included. Plans too large for a job are executed by this process, and so is everything on
+ * hosts that forbid execution from memory. The cell is the same in both cases (INV-6).
  *
- * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
- * project, arguments, variables or a network of its own; for compilers, whatever the program is given afterwards; and
- * for sessions without variables and a network, with their steward and a Python in them.
+ * Cells are created ahead for runs that differ only in their program: code without a project, arguments, variables or a
+ * network of its own; for compilers, whatever the program is given later; and for sessions without variables and
+ * network, with their steward and a Python started.
  *
- * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
- * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
- * low gets another keeper.
+ * A keeper is started by the first run that needs it, with upper limits computed from the policy at that time: the most
+ * that any trust level could have, the root, the protections that may be missing, the folders that contain packages. A
+ * run that exceeds them gets another keeper.
  *
- * In a service the ceilings are not this process's to choose, which hears of strangers' requests: another one starts the keeper
- * (struct keeper_starter), with what the policy gives anybody at all, and a run for which that is too low is refused.
+ * In a service, this process handles untrusted requests and must not choose those limits: another process starts the
+ * keeper (struct keeper_starter) with what the policy gives anyone at all, and a run that exceeds that is refused.
  */
 #include "executor/warm.h"
 

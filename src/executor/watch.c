@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One poll loop over the program's output and input, the backend's events, the caller's cancellation and three clocks.
- * It never blocks on the program: our pipe ends do not block.  It may block in the caller's on_output; the wall clock
- * is then kept by the backend (exit_info.expired).
+ * It never blocks on the program, since our pipe ends are non-blocking. It may block in the caller's on_output;
+ * meanwhile the backend enforces the wall clock limit (exit_info.expired).
  */
 #include "executor/watch.h"
 

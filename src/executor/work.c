@@ -11,7 +11,7 @@
 #include "files/pack.h"
 #include "files/place.h"
 
-#define PAGE_BYTES    4096 /* what a small file takes of a file system in memory */
+#define PAGE_BYTES    4096 /* memory that a small file occupies in an in-memory file system */
 #define DIFF_MAX      (512 * KiB)
 #define SKIPPED_SHOWN 5 /* changes that were not moved over, each a warning */
 
