@@ -62,7 +62,7 @@ protection_set select_excused(const struct backend_ops *ops, protection_set miss
 	return by_name || trust != TRUST_UNTRUSTED ? excused : excused & ~essential();
 }
 
-/* Their names with commas between them. */
+/* Adds their names, separated by commas. */
 static void list_names(protection_set set, const char *between, struct buf *out)
 {
 	for (enum protection p = 0; p < PROT_COUNT; p++)
@@ -70,8 +70,10 @@ static void list_names(protection_set set, const char *between, struct buf *out)
 			buf_addf(out, "%s%s", out->len ? between : "", protection_info[p].name);
 }
 
-/* Everything that is missing, so that it need not be discovered one by one; what to paste names those that may be,
- * those that are given up already included.  Where there are several the first, which matters most, is explained. */
+/*
+ * Reports everything that is missing at once; the suggested setting names those that may be missing, including those
+ * already given up. Of several, the first and most important is explained.
+ */
 static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up,
 		  struct brig_error *err)
 {
@@ -100,8 +102,8 @@ struct kept_host {
 	const struct backend_ops *ops;
 	struct backend_host *host;
 	protection_set missing;
-	struct settings set; /* that it was opened with */
-	pid_t opened_by;     /* a fork shares descriptors but not children: it opens its own */
+	struct settings set; /* it was opened with these */
+	pid_t opened_by;     /* after a fork the child opens its own, because children are not shared */
 };
 
 static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct backend_ops *ops,
@@ -114,7 +116,7 @@ static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct 
 	return k;
 }
 
-/* What was opened but cannot be kept for lack of memory belongs to the selection. */
+/* A host that cannot be kept for lack of memory belongs to the selection. */
 static void keep(struct kept_hosts *hosts, const struct settings *set, struct selection *s)
 {
 	struct kept_host *k = malloc(sizeof(*k));
@@ -165,7 +167,7 @@ static int open_host(const struct select_ask *ask, const struct backend_ops *ops
 
 /* ---- choosing --------------------------------------------------------------------------------- */
 
-/* Opens one backend; fills the selection if it can keep the policy, and leaves it empty if not. */
+/* Opens one backend; fills the selection if it can enforce the policy, and leaves it empty otherwise. */
 static int try_backend(const struct select_ask *ask, enum backend_kind kind, bool by_name, struct selection *s,
 		       struct brig_error *err)
 {
@@ -188,8 +190,8 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 }
 
 /*
- * The first reason in full, later ones behind it: it is the first backend's fix that helps most.  Of one that does not fit, what it
- * says before its details, or nothing: half a sentence helps nobody.
+ * The first reason in full, further ones after it: fixing the first backend helps most. Of a reason that does not fit,
+ * only the part before its details, or nothing.
  */
 static void add_reason(struct brig_error *all, enum backend_kind kind, const struct brig_error *why)
 {
@@ -210,7 +212,7 @@ static void add_reason(struct brig_error *all, enum backend_kind kind, const str
 		all->msg[len] = '\0';
 }
 
-/* The first from *at on that can keep the policy. */
+/* Tries the backends from *at on until one can enforce the policy. */
 static int try_from(const struct select_ask *ask, size_t at, struct brig_error *reasons, struct selection *s,
 		    struct brig_error *err)
 {
