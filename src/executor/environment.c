@@ -60,7 +60,7 @@ static int load_named(const char *name, struct recorder *recorder, struct enviro
 	return rc;
 }
 
-/* By the request, which has to be right, or by the policy, which speaks for all languages. */
+/* Named by the request, in which case it must fit, or by the policy, which applies to all languages. */
 static int find_named(struct used_environment *u, const struct prepared_request *pr, const struct brig_request *req,
 		      struct recorder *recorder, struct brig_error *err)
 {
@@ -137,7 +137,7 @@ static int show_one(const struct statedir *dir, const char *name, const struct s
 		row.problem = why.msg;
 	else
 		row.env = &env;
-	if (why.sys == ENOENT) /* removed since the folder was listed */
+	if (why.sys == ENOENT) /* removed since the folder was read */
 		return 0;
 	row.set = row.env ? find_set(&env, sets) : ENVIRONMENT_NO_SET;
 	rc = each(arg, &row, err);
@@ -174,7 +174,7 @@ int environment_each(struct recorder *recorder, const struct settings *set, cons
 	return rc;
 }
 
-/* With the document gone: its pin, and unreferenced ones. */
+/* To be called after removing the document: removes its pin, and unreferenced ones. */
 static int remove_set(const struct statedir *dir, struct recorder *recorder, const struct settings *set,
 		      const struct environment *env, enum environment_left *ret, struct brig_error *err)
 {
@@ -204,7 +204,7 @@ int environment_remove(struct recorder *recorder, const struct settings *set, co
 	*ret = ENVIRONMENT_LEFT_NOTHING;
 	if (rc < 0)
 		return rc;
-	if (dir.fd < 0 || !environment_is_name(name)) /* a name is part of a path here */
+	if (dir.fd < 0 || !environment_is_name(name)) /* the name is part of a path */
 		return environment_unknown(&dir, name, err);
 	rc = environments_lock(&dir, err);
 	if (rc < 0)

@@ -23,7 +23,7 @@
 
 #define FOLDER           "environments"
 #define ENDING           ".json"
-#define LOCK_PATIENCE_MS 10000 /* it is held for milliseconds */
+#define LOCK_PATIENCE_MS 10000 /* it is held for milliseconds only */
 #define LOCK_PAUSE_MS    10
 #define NAMES_SHOWN_MAX  20
 
@@ -67,7 +67,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "data" of "data.json"; false: it is the document of no environment. */
+/* "data" for "data.json"; false: not a document of an environment. */
 static bool name_of_file(const char *file, char name[ENVIRONMENT_NAME_MAX + 1])
 {
 	size_t len = strlen(file), end = strlen(ENDING);
