@@ -18,7 +18,7 @@
 
 /* ---- before it ------------------------------------------------------------------------------------- */
 
-/* As many as a cell's copy may have: half of its memory, and small files take a page each. */
+/* The limits of a cell's copy: half of its memory, with a page for each small file. */
 static struct pack_caps caps_of(const struct away *a)
 {
 	uint64_t room = min_u64(a->prepared.resolved.set.mem_limit / 2, AWAY_BYTES_MAX);
@@ -39,7 +39,7 @@ static int too_large(const struct away *a, bool *ret_too_large, struct brig_erro
 
 static int pack_project(struct away *a, bool *ret_too_large, struct brig_error *err)
 {
-	/* What covers the program's own file there is made there: it needs the file. */
+	/* The other process creates the file that covers the program's own, for which it needs the original. */
 	struct plan_workspace shown = *workspace_plan(a->work.project);
 	const struct pack_caps caps = caps_of(a);
 	struct pack_counts counts;
@@ -103,7 +103,7 @@ int away_open(const struct executor *x, const struct brig_request *req, struct a
 	rc = prepare_request(x->policy, req, &a->prepared, err);
 	if (rc == 0)
 		rc = work_open(&a->work, x->recorder, req, &a->prepared, err);
-	if (rc == 0 && req->workspace) /* an archive of files travels as it is */
+	if (rc == 0 && req->workspace) /* an archive of files is passed on as it is */
 		rc = list_hidden(a, err);
 	if (rc == 0 && req->workspace)
 		rc = pack_project(a, ret_too_large, err);
@@ -130,7 +130,7 @@ void away_close(struct away *a)
 
 /* ---- after it -------------------------------------------------------------------------------------- */
 
-/* What came back, as the view of a cell that is dead.  1: nothing did, for nothing ran. */
+/* Unpacks what came back as the view of a dead cell. 1: nothing came, since nothing ran. */
 static int unpack_left(const struct away *a, int left, struct workspace_view *ret, struct brig_error *err)
 {
 	const struct settings *set = &a->prepared.resolved.set;
@@ -138,7 +138,7 @@ static int unpack_left(const struct away *a, int left, struct workspace_view *re
 						    .bytes = set->disk_limit + set->mem_limit / 2 },
 					  .uid = UINT32_MAX,
 					  .gid = UINT32_MAX,
-					  .readable = geteuid() != 0 }; /* root reads whatever modes say */
+					  .readable = geteuid() != 0 }; /* root may read whatever the mode */
 	struct pack_counts counts;
 	uint8_t head = 0;
 	ssize_t n = lseek(left, 0, SEEK_SET) < 0 ? -errno : fd_read_all(left, &head, sizeof(head));
@@ -159,7 +159,7 @@ static int unpack_left(const struct away *a, int left, struct workspace_view *re
 	return 0;
 }
 
-/* The staged program, as the plan of a run of our own would have it: as long as it is left as it was it is no change. */
+/* The staged program, as in the plan of a local run: unchanged, it is no change. */
 static void make_plan(const struct away *a, const struct result *res, struct plan *plan, struct plan_file *file)
 {
 	const struct plan_workspace *w = a->work.project ? workspace_plan(a->work.project) : NULL;
@@ -175,7 +175,7 @@ static void make_plan(const struct away *a, const struct result *res, struct pla
 	plan->n_files = 1;
 }
 
-/* As stage.c judges it. */
+/* The same judgement as in stage.c. */
 static void judge(struct stage *s, struct result *res)
 {
 	if (s->verdict == VERDICT_ok) {
@@ -197,7 +197,7 @@ int away_finish(struct away *a, int left, struct result *res, struct brig_error 
 
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	/* The mode in force was chosen there; here it decides whether changes are moved over at any end. */
+	/* The other process chose the effective mode; here it decides whether changes are applied after any end. */
 	a->prepared.resolved.set.workspace_mode = res->changes.known ? res->changes.mode : WORKSPACE_COW;
 	a->work.apply = a->req->workspace &&
 			(res->changes.mode == WORKSPACE_RW || a->req->flags & (BRIG_RUN_APPLY | BRIG_RUN_APPLY_GIT));

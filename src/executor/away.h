@@ -23,22 +23,22 @@
 #include "executor/work.h"
 #include "model/result.h"
 
-#define AWAY_BYTES_MAX (512 * MiB) /* of a packed project */
+#define AWAY_BYTES_MAX (512 * MiB) /* bytes of a packed project */
 
 struct away {
 	const struct brig_request *req;
 	struct prepared_request prepared;
 	struct work work;
-	int project;         /* packed; FD_NONE: there is none */
-	const char **hidden; /* heap, and each of them: paths of folders end with a slash */
+	int project;         /* packed; FD_NONE: none */
+	const char **hidden; /* the array and its strings are on the heap; paths of folders end with a slash */
 	size_t n_hidden;
 };
 
-/* *ret is on the heap.  *ret_too_large: that is why it was refused. */
+/* *ret is on the heap. *ret_too_large: the request was refused for that reason. */
 int away_open(const struct executor *x, const struct brig_request *req, struct away **ret, bool *ret_too_large,
 	      struct brig_error *err);
-/* left: what came back, to be read from its beginning; empty if nothing ran. */
+/* left: the returned workspace, read from its start; empty if nothing ran. */
 int away_finish(struct away *a, int left, struct result *res, struct brig_error *err);
-void away_close(struct away *a); /* NULL is fine */
+void away_close(struct away *a); /* accepts NULL */
 
 #endif

@@ -13,14 +13,14 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define BYTES_MAX (2 * MiB) /* a system's bundle has about a tenth of it */
+#define BYTES_MAX (2 * MiB) /* about ten times a system's bundle */
 
-/* Each is read by programs that read none of the others. */
+/* Different programs read different ones. */
 static const char *const variables[] = {
 	"SSL_CERT_FILE",       /* OpenSSL, and so Python and Ruby; Go */
 	"CURL_CA_BUNDLE",      /* curl */
-	"REQUESTS_CA_BUNDLE",  /* Python's requests, which has its own bundle */
-	"PIP_CERT",            /* so has pip */
+	"REQUESTS_CA_BUNDLE",  /* Python's requests, which otherwise uses its own bundle */
+	"PIP_CERT",            /* pip likewise */
 	"GIT_SSL_CAINFO",      /* git */
 	"NODE_EXTRA_CA_CERTS", /* Node.js, in addition to its own */
 	"npm_config_cafile",   /* npm */

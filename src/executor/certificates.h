@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host trusts in TLS, for cells with a way out. */
+/* The host's TLS trust store, for cells with network access. */
 #ifndef EXECUTOR_CERTIFICATES_H
 #define EXECUTOR_CERTIFICATES_H
 
@@ -9,16 +9,19 @@
 
 #define CERTIFICATES_ENV_MAX 8
 
-/* Of one request; zero is unused. */
+/* For one request; zero-initialized is unused. */
 struct certificates {
 	struct buf text;
-	struct plan_file file; /* data NULL: there are none */
+	struct plan_file file; /* data NULL: the host has none */
 	bool looked;
-	char env[CERTIFICATES_ENV_MAX][96]; /* NAME=PATH: what programs look for */
+	char env[CERTIFICATES_ENV_MAX][96]; /* NAME=PATH: variables by which programs find the file */
 	size_t n_env;
 };
 
-/* Reads them, the first time, and says by env that the cell has them at that path.  A host without any is a warning. */
+/*
+ * Reads the certificates on the first call, and sets env to their path in the cell. A host without certificates is a
+ * warning.
+ */
 void certificates_take(struct certificates *c, const char *path, struct result *res);
 void certificates_release(struct certificates *c);
 

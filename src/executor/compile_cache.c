@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "executor/exchange.h"
 
-/* Counts up whenever the same key would come to mean another output. */
+/* To be incremented whenever the same key would mean another output. */
 #define RECIPE 1
 
 #define DAY_NS (86400 * NS_PER_SEC)
@@ -40,7 +40,7 @@ static void add_words(struct store_key_maker *m, const char *name, const char *c
 	store_key_number(m, name, n);
 }
 
-/* False: the toolchain cannot be known. */
+/* False: the toolchain cannot be identified. */
 static bool make_key(const struct compile_ask *ask, enum lang_identity of, struct store_key *ret)
 {
 	const struct prepared_request *pr = ask->request;
@@ -75,7 +75,7 @@ static bool is_of_use(const struct compile_ask *ask)
 {
 	const struct settings *set = &ask->request->resolved.set;
 
-	/* What the project's other files decide is not known here. */
+	/* With a workspace, the influence of the project's other files is unknown. */
 	return set->cache && !ask->compile->plan.workspace && !*set->rootfs && !ask->chosen->ops->brings_runtimes &&
 	       ask->compile->command.tool[0];
 }
@@ -96,14 +96,14 @@ static void note_content(struct result_cache *rc, enum cached what, const unsign
 	(void)hex_put(rc->content, hash, STORE_HASH_LEN);
 }
 
-/* Whether somebody else had it, and it is here now. */
+/* True if another host had the program and it is stored here now. */
 static bool fetch(struct compile_cache *c, const struct compile_ask *ask)
 {
 	return ask->exchange && ask->exchange->want && make_key(ask, IDENTITY_ANYWHERE, &c->shared) &&
 	       exchange_fetch(ask->exchange, c->store, &c->shared, &c->key, ask->req->cancel_fd);
 }
 
-/* Whether the program was there. */
+/* True if the program was found. */
 static bool look_up(struct compile_cache *c, const struct compile_ask *ask, struct buf *ret, struct result *res)
 {
 	enum cached how = CACHED_HIT;
@@ -113,7 +113,7 @@ static bool look_up(struct compile_cache *c, const struct compile_ask *ask, stru
 	struct store_info info;
 	int rc;
 
-	/* Whatever becomes of the claim, the look decides: without it two may compile the same, and nothing is lost. */
+	/* The lookup decides even if the claim failed: at worst, two processes compile the same program. */
 	(void)store_claim(c->store, &c->key, patience, ask->req->cancel_fd, &err);
 	rc = store_get(c->store, &c->key, ret, &info, &err);
 	if (rc != STORE_HIT && fetch(c, ask)) {
@@ -165,7 +165,7 @@ void compile_cache_end(struct compile_cache *c, const struct buf *compiled, stru
 	struct brig_error err = BRIG_ERROR_INIT;
 	unsigned char hash[STORE_HASH_LEN];
 
-	/* A cell that turned out to lack more than was known is not the one that the key speaks of. */
+	/* A cell that lacked more protections than expected does not match the key. */
 	if (c->store && compiled && res->degraded == c->missing) {
 		int rc = store_put(c->store, &c->key, compiled->data, compiled->len, &err);
 

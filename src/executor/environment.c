@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which environment a run uses, and the care of those that there are.
+ * Selects the environment of a run, and manages the existing ones.
  *
- * An environment gives a set of packages a name.  A run that names it gets exactly the set that was installed when the
- * environment was created: nothing is resolved or installed again, and only removing the environment removes it
- * (store_pin).  It is shown, verified and judged like a set that the request asks for by its packages; the policy says
- * which names requests may use (environments), not whether they may ask for packages, for here they do not.
+ * An environment gives a set of packages a name. A run that names it gets exactly the set that was installed when the
+ * environment was created: nothing is resolved or installed again, and only removing the environment removes the set
+ * (store_pin). The set is mounted, verified and recorded like one that a request asks for by packages. The policy's
+ * `environments` says which names requests may use; whether they may request packages does not matter here.
  *
  * The warm-up list changes no run: it is passed with the plan, for warm cells.
  */
@@ -60,7 +60,7 @@ static int load_named(const char *name, struct recorder *recorder, struct enviro
 	return rc;
 }
 
-/* By the request, which has to be right, or by the policy, which speaks for all languages. */
+/* Named by the request, in which case it must fit, or by the policy, which applies to all languages. */
 static int find_named(struct used_environment *u, const struct prepared_request *pr, const struct brig_request *req,
 		      struct recorder *recorder, struct brig_error *err)
 {
@@ -137,7 +137,7 @@ static int show_one(const struct statedir *dir, const char *name, const struct s
 		row.problem = why.msg;
 	else
 		row.env = &env;
-	if (why.sys == ENOENT) /* removed since the folder was listed */
+	if (why.sys == ENOENT) /* removed since the folder was read */
 		return 0;
 	row.set = row.env ? find_set(&env, sets) : ENVIRONMENT_NO_SET;
 	rc = each(arg, &row, err);
@@ -174,7 +174,7 @@ int environment_each(struct recorder *recorder, const struct settings *set, cons
 	return rc;
 }
 
-/* With the document gone: its pin, and unreferenced ones. */
+/* To be called after removing the document: removes its pin, and unreferenced ones. */
 static int remove_set(const struct statedir *dir, struct recorder *recorder, const struct settings *set,
 		      const struct environment *env, enum environment_left *ret, struct brig_error *err)
 {
@@ -204,7 +204,7 @@ int environment_remove(struct recorder *recorder, const struct settings *set, co
 	*ret = ENVIRONMENT_LEFT_NOTHING;
 	if (rc < 0)
 		return rc;
-	if (dir.fd < 0 || !environment_is_name(name)) /* a name is part of a path here */
+	if (dir.fd < 0 || !environment_is_name(name)) /* the name is part of a path */
 		return environment_unknown(&dir, name, err);
 	rc = environments_lock(&dir, err);
 	if (rc < 0)

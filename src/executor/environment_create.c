@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making an environment is a run: of a small program that loads each module of the warm-up list and says so, with the
- * packages asked for as any request does.  So everything that holds for requests holds here: the policy's questions, the
- * install cell, the evidence, the record.  If it ends well, the set that it was given is pinned and the document written.
+ * An environment is created by a run: of a small program that loads each module of the warm-up list and reports it,
+ * with the packages requested as usual. So everything that applies to requests applies here: policy, install cell,
+ * evidence, record. If the run succeeds, its package set is pinned and the document is written.
  *
- * That a module was loaded is claimed by code in the cell.  A package that lies about it gains nothing: the list
- * decides how long a program's start takes.
+ * Code in the cell reports which modules were loaded. A package that lies gains nothing: the list only affects start-up
+ * time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static bool make_program(const struct brig_environment *w, const struct ecosyste
 	return !ret->no_memory && !ret->full;
 }
 
-/* The first that did not say that it was loaded; NULL: all have. */
+/* The first module not reported as loaded; NULL: all were. */
 static const char *first_not_loaded(const struct brig_environment *w, const struct buf *out)
 {
 	for (size_t i = 0; i < w->n_warm; i++) {
@@ -92,7 +92,7 @@ static const char *first_not_loaded(const struct brig_environment *w, const stru
 	return NULL;
 }
 
-/* The line that says what the error was, without what a terminal would obey. */
+/* The line that tells the error, without terminal control characters. */
 static void put_error_line(const struct buf *text, char *dst, size_t size)
 {
 	const char *at = buf_str(text), *best = "";
@@ -110,7 +110,7 @@ static void put_error_line(const struct buf *text, char *dst, size_t size)
 			*c = '?';
 }
 
-/* Whether what ended well has loaded everything, and why what did not failed. */
+/* Checks whether a successful run loaded everything, and explains a failed one. */
 static int judge(const struct brig_environment *w, struct result *r)
 {
 	const char *module = first_not_loaded(w, &r->out);
@@ -124,7 +124,7 @@ static int judge(const struct brig_environment *w, struct result *r)
 	put_error_line(&r->err, line, sizeof(line));
 	(void)snprintf(reason, sizeof(reason), "module '%s' of the warm-up list cannot be loaded: %s", module,
 		       r->verdict == VERDICT_error && *line ? line : was);
-	r->hint[0] = '\0'; /* it is for programs that ask for packages */
+	r->hint[0] = '\0'; /* it addresses programs that request packages */
 	return end(r, r->verdict == VERDICT_ok ? VERDICT_error : r->verdict, reason);
 }
 
@@ -186,7 +186,7 @@ static int fill(struct environment *env, const struct brig_environment *w, const
 	return ok ? 0 : err_nomem(err);
 }
 
-/* A key that no request has: of the name, the set, and the moment. */
+/* A key that no request has: from the name, the set, and the time. */
 static int pin_set(struct store *s, struct environment *env, const char *set_key, struct store_key *ret,
 		   struct brig_error *err)
 {

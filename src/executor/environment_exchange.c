@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment_exchange.c - environments that go from host to host (brig/exchange.h)
+ * environment_exchange.c - exchange of environments between hosts (brig/exchange.h)
  *
- * One travels as a parcel:
+ * An environment travels as a parcel:
  *
  *	length of the document, eight bytes, little-endian
  *	the document, as in the state folder (packages/environment.c)
- *	its set, packed as the store packs it (store/give.c), if it has packages
+ *	its package set, in the store's packed form (store/give.c), if it has packages
  *
- * The parcel is asked for by a hash of the name, and known by the hash of its document; the document has that of the set, which the
- * store compares with what it has unpacked.  So who says the one hash has said everything.
+ * A parcel is requested by a hash of the name and identified by the hash of its document. The document contains the
+ * hash of the set, which the store compares with what it unpacked, so the one hash covers everything.
  *
- * What a document says of the machine that its set is for is good for one host: inodes and times of the interpreter go into it.
- * On its way it has a hash of the interpreter's bytes instead.  Who takes it compares that with its own interpreter, and writes
- * down what its own host is known by; a set for another one is refused.
+ * In a document of the state folder, the description of the machine includes inodes and times of the interpreter and is
+ * valid on one host only. In a parcel it is replaced by a hash of the interpreter's contents. The receiver compares
+ * that with its own interpreter, refuses a set for another one, and stores its own description instead.
  *
- * An environment that is taken lasts as one that was made here, until somebody removes it here: it is pinned under the same key,
- * and nothing that happens to the giver's changes it.
+ * A received environment lasts like one created here, until it is removed here: it is pinned under the same key, and
+ * later changes on the sending host do not affect it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void hash_text(const char *text, size_t len, char ret[ENVIRONMENT_HASH_HE
 
 /* ---- out ------------------------------------------------------------------------------------------------ */
 
-/* The one whose name has this key: 1, or 0. */
+/* Finds the environment whose name has this key: 1, or 0. */
 static int find(const struct statedir *dir, const char *key, struct environment *ret, struct brig_error *err)
 {
 	struct environment_names names = { .n = 0 };
@@ -71,7 +71,7 @@ static int find(const struct statedir *dir, const char *key, struct environment 
 	return rc < 0 ? rc : found;
 }
 
-/* In the words of every host, if the set is still one for this one. */
+/* Converts to the form for all hosts, if the set still fits this one. */
 static int make_for_all(struct environment *env, struct brig_error *err)
 {
 	char here[ENVIRONMENT_HASH_HEX + 1];
@@ -150,7 +150,7 @@ int environment_pack(struct recorder *recorder, const struct settings *set, cons
 
 /* ---- in ------------------------------------------------------------------------------------------------- */
 
-/* Nothing of it is believed but that it has this hash. */
+/* Nothing in it is trusted before the hash matches. */
 static int read_document(int in, const char *key, const char *content, struct environment *ret, struct brig_error *err)
 {
 	AUTO_FREE char *text = malloc(ENVIRONMENT_DOCUMENT_MAX + 1);
@@ -179,7 +179,7 @@ static int read_document(int in, const char *key, const char *content, struct en
 	return err_set(err, BRIG_E_REFUSED, 0, "what came is another environment than was asked for");
 }
 
-/* In the words of this host, if it has the same runtime. */
+/* Converts to this host's form, if it has the same runtime. */
 static int make_for_here(struct environment *env, struct brig_error *err)
 {
 	char anywhere[ENVIRONMENT_HASH_HEX + 1];
@@ -196,7 +196,7 @@ static int make_for_here(struct environment *env, struct brig_error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Under a key of no meaning, from which it is pinned. */
+/* A temporary key, from which the set gets pinned. */
 static void passing_key(const struct environment *env, struct store_key *ret)
 {
 	struct store_key_maker m;
@@ -241,7 +241,7 @@ static int pin(struct store *s, const struct environment *env, struct brig_error
 	return rc < 0 ? rc : 0;
 }
 
-/* The pin is there before the document (environment_files.c). */
+/* The pin is created before the document (environment_files.c). */
 static int keep(const struct statedir *dir, struct store *s, const struct environment *env, struct brig_error *err)
 {
 	struct store_key key;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	environments/NAME.json    the document (packages/environment.c), replaced as a whole
+ * Files of environments:
  *
- * and for each that has packages a pin in the store of package sets, beneath a key of the environment's own.  Creating
- * or removing one requires the lock of the folder.  The pin is there before the document, and goes after it: killed in
- * between, it is a pin that no document names, and the next one who has the lock removes it.
+ *	environments/NAME.json    the document (packages/environment.c), always replaced as a whole
+ *
+ * An environment with packages also has a pin in the store of package sets, under a key of its own. Creating or
+ * removing one requires the lock of the folder. The pin is created before the document and removed after it; if the
+ * process is killed in between, the pin has no document, and the next holder of the lock removes it.
  */
 #include "executor/environment_files.h"
 
@@ -21,7 +23,7 @@
 
 #define FOLDER           "environments"
 #define ENDING           ".json"
-#define LOCK_PATIENCE_MS 10000 /* it is held for milliseconds */
+#define LOCK_PATIENCE_MS 10000 /* it is held for milliseconds only */
 #define LOCK_PAUSE_MS    10
 #define NAMES_SHOWN_MAX  20
 
@@ -65,7 +67,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "data" of "data.json"; false: it is the document of no environment. */
+/* "data" for "data.json"; false: not a document of an environment. */
 static bool name_of_file(const char *file, char name[ENVIRONMENT_NAME_MAX + 1])
 {
 	size_t len = strlen(file), end = strlen(ENDING);

@@ -38,7 +38,8 @@ bool exchange_fetch(const struct brig_exchange *x, struct store *s, const struct
 		return false;
 	store_hex(shared->hash, key);
 	if (is_there(s, shared, own))
-		return true; /* made by another program of the same bytes, before an update that was none */
+		/* another program with the same contents made it, before an update that changed nothing */
+		return true;
 	wait_outside(ask, &q);
 	if (q.answer < 0)
 		return false;

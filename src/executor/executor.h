@@ -14,17 +14,19 @@ struct live;
 struct session_link;
 struct warm;
 
-/* What the requests of one handle share.  Several may be under way at once, in tasks of one thread (base/wait.h): whatever
- * one of them holds on to while it waits is its own. */
+/*
+ * Shared by the requests of one handle. Several requests may run at once, in tasks of one thread (base/wait.h); a
+ * request keeps references across waits only to objects of its own.
+ */
 struct executor {
 	const struct policy *policy;
 	struct rulebook *rules;
 	struct recorder *recorder;
 	struct kept_hosts *hosts;
 	struct warm *warm;
-	const struct brig_exchange *exchange; /* who may have what is not here; NULL: nobody */
-	const struct session_link *session;   /* of a request of kind SUBJECT_SESSION; NULL: it is none */
-	struct live *live;                    /* where its program is told while it runs (watch.h); NULL: nobody asks */
+	const struct brig_exchange *exchange; /* other hosts that may have artifacts; NULL: none */
+	const struct session_link *session;   /* for requests of kind SUBJECT_SESSION; NULL: no session */
+	struct live *live;                    /* where the running program is published (watch.h); NULL: not wanted */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runtimes say what they could not find in a fixed form of words, with the name behind them; the last such line counts.
- * Each pattern has its own strict syntax for names, and a text without one gives no hint: the program wrote it.
+ * Runtimes report a missing module in a fixed wording, followed by its name; the last such line counts. Each pattern
+ * has a strict syntax for names, and other text gives no hint, because the program wrote it.
  */
 #include "executor/hint.h"
 
@@ -22,7 +22,7 @@ static const struct {
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* Not isalnum(), which asks the caller's locale. */
+/* Not isalnum(), which depends on the caller's locale. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -50,7 +50,7 @@ static size_t python_name(const char *s, size_t len)
 	return n < len && (s[n] == '\'' || s[n] == '.') ? n : 0;
 }
 
-/* "name" or "@scope/name" of what may go on with "/file"; no path, and none of Node's own "node:" modules. */
+/* "name" or "@scope/name", possibly followed by "/file"; no path, and none of Node's "node:" modules. */
 static size_t node_name(const char *s, size_t len)
 {
 	size_t scope = len > 0 && *s == '@' ? 1 + span(s + 1, len - 1, "-_.") : 0, n;
@@ -123,7 +123,7 @@ static void plain_hint(const char *name, enum hint_place where, char *dst, size_
 
 static const struct form {
 	const char *words;
-	size_t (*name)(const char *s, size_t len); /* its length; 0: this is none */
+	size_t (*name)(const char *s, size_t len); /* its length; 0: no valid name */
 	void (*hint)(const char *name, enum hint_place where, char *dst, size_t size);
 } forms[] = {
 	{ "ModuleNotFoundError: No module named '", python_name, python_hint },

@@ -7,12 +7,12 @@
 
 #include "base/str.h"
 
-/* Shared by the book and all requests that use it. */
+/* Shared by the rulebook and all requests that use it. */
 struct loaded_rules {
 	struct rule_set *set;
 	unsigned users;
 	uint64_t number;
-	char file[SETTING_TEXT_MAX]; /* the policy's rules_file that it holds */
+	char file[SETTING_TEXT_MAX]; /* the policy's rules_file it was loaded with */
 };
 
 static void let_go(struct loaded_rules *loaded)
@@ -62,7 +62,7 @@ static bool same_choices(const struct rule_choices *a, const struct rule_choices
 	       a->rules->used == b->rules->used && memcmp(a->rules->text, b->rules->text, a->rules->used) == 0;
 }
 
-/* The number of the set that these choices make of the loaded one. */
+/* The number of the loaded rules with these choices applied. */
 static uint64_t number_of(struct rulebook *book, const struct rule_choices *choices)
 {
 	if (choices->rules->n == 0)
@@ -105,7 +105,7 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct 
 
 /* ---- spare workers ------------------------------------------------------------------------------ */
 
-#define SPARES 2 /* the next request need not wait until the worker of this one is replaced */
+#define SPARES 2 /* so the next request need not wait for a replacement worker */
 
 struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used)
 {
@@ -122,9 +122,9 @@ void rulebook_refill(struct rulebook *book, const struct rules_in_use *used)
 		return;
 	old = MOVE_PTR(book->inspectors);
 	book->inspectors_number = used->number;
-	/* Without them each text has its worker forked, as before. */
+	/* Without spare workers, one is forked for each text. */
 	(void)inspectors_open(used->set, SPARES, &book->inspectors, NULL);
-	inspectors_close(old); /* last: it may give way to another run of this handle */
+	inspectors_close(old); /* last, because it may let another run of this handle continue */
 }
 
 void rulebook_rest(struct rulebook *book)
@@ -155,7 +155,7 @@ static bool ends_with(const char *text, const char *end)
 
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret)
 {
-	/* A file's ending decides only where one language has two grammars. */
+	/* The extension matters only for languages with two grammars. */
 	static const struct {
 		const char *language, *ending;
 		enum inspect_kind kind;
@@ -186,14 +186,14 @@ static bool is_about_network(const struct rule_set *rules, const char *id)
 
 void inspection_allow_network(const struct rule_set *rules, struct findings *f)
 {
-	enum severity worst = f->dropped ? f->worst : SEVERITY_NONE; /* of what is not listed nothing is known */
+	enum severity worst = f->dropped ? f->worst : SEVERITY_NONE; /* dropped findings may be of any kind */
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct finding *one = &f->row[i];
 
 		if (one->severity > SEVERITY_MEDIUM && is_about_network(rules, one->rule))
 			one->severity = SEVERITY_MEDIUM;
-		one->network = false; /* there is one */
+		one->network = false; /* the cell has a network */
 		if (one->severity > worst)
 			worst = one->severity;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs and checks share of the static inspection: the rules in force, and what kind of text a program is. */
+/* Static inspection as shared by runs and checks: the rules in force, and the kind of text that a program is. */
 #ifndef EXECUTOR_INSPECTION_H
 #define EXECUTOR_INSPECTION_H
 
@@ -13,38 +13,42 @@
  */
 struct rulebook {
 	struct loaded_rules *loaded;  /* NULL: not loaded yet */
-	char extra[SETTING_TEXT_MAX]; /* a file of the handle's owner, over the policy's; "": none */
-	/* Each set of rules has a number, by which it is known when it is gone; equal choices in a row give the same. */
+	char extra[SETTING_TEXT_MAX]; /* an extra file of the handle's owner, besides the policy's; "": none */
+	/*
+	 * Every rule set has a number, which stays unique after the set is gone; consecutive requests with equal
+	 * choices get the same one.
+	 */
 	uint64_t n_numbers;
-	struct rule_choices choices; /* of the last request that had some; its list is the next one */
+	struct rule_choices choices; /* of the last request that had any; its list is chosen */
 	struct setting_list chosen;
-	uint64_t chosen_from, chosen_number; /* the set that they were made of, and what came of it */
-	uint64_t asked_number, times_asked;  /* of the set that the last request got, and how often in a row */
-	struct inspectors *inspectors;       /* NULL: none */
-	uint64_t inspectors_number;          /* of the set that they have */
+	uint64_t chosen_from, chosen_number; /* the set that chosen was applied to, and the number of the result */
+	/* of the set that the last request got, and how many requests in a row got it */
+	uint64_t asked_number, times_asked;
+	struct inspectors *inspectors; /* NULL: none */
+	uint64_t inspectors_number;    /* of the set that they have loaded */
 };
 
-/* The rules that one request is judged by; they stay what they are whatever others load meanwhile. */
+/* The rules for one request; they stay unchanged whatever other requests load. */
 struct rules_in_use {
 	const struct rule_set *set; /* NULL: none */
 	struct loaded_rules *loaded;
-	struct rule_set *adjusted; /* to the request's own choices; NULL: it has none */
+	struct rule_set *adjusted; /* with the request's own choices; NULL: it has none */
 	uint64_t number;
 };
 
-/* *ret is to be given back with rules_put(), also if this fails. */
+/* Must be followed by rules_put(*ret), even on failure. */
 int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
 		 struct brig_error *err);
 void rules_put(struct rules_in_use *used);
-/* Spare workers that have these rules; NULL: none. */
+/* Spare workers with these rules loaded; NULL: none. */
 struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used);
 /*
- * When nothing waits for the result any more: replaces used workers, starting with the second request in a row with the
- * same rules.  So a handle for one request never pays for it.  Not before cgroups are divided: on v2 that asks for a
- * process without children.
+ * To be called when no one waits for the result any more: replaces used workers, from the second request in a row with
+ * the same rules on, so a handle for a single request never pays for it. Not before cgroups are divided, which cgroup
+ * v2 allows only in a process without children.
  */
 void rulebook_refill(struct rulebook *book, const struct rules_in_use *used);
-/* When nothing is asked for in a while: spare workers go, and come again with the next refill. */
+/* To be called when idle: ends the spare workers; the next refill starts new ones. */
 void rulebook_rest(struct rulebook *book);
 void rulebook_release(struct rulebook *book);
 
@@ -54,7 +58,7 @@ void rulebook_release(struct rulebook *book);
  */
 void inspection_allow_network(const struct rule_set *rules, struct findings *f);
 
-/* Ends the remedy of each finding that blocks with the smallest change that would permit it. */
+/* Appends to the remedy of each blocking finding the smallest change that would permit it. */
 void inspection_tell_permits(const struct policy_resolved *r, struct findings *f);
 
 /* A finding as callers see it; its strings are the finding's. */

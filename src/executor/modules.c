@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which modules an inspection by allow-list permits because the request uses their packages.
+ * Modules that an allow-list inspection permits because the request uses their packages.
  *
- * The code is read before anything is installed: what installs is a program too, and is not started for code that will
- * be blocked.  So only names count: the package's own, in the spellings that imports have, and what hints.def knows of
- * packages whose modules are called otherwise.  A package with the name of a module of the runtime's own excuses nothing:
- * an import of that name may well be the runtime's.
+ * The inspection comes before the installation, because an installer is a program, too, and is not started for code
+ * that will be blocked. So only names are known: the package's name in the spellings of imports, and, for packages
+ * whose modules have other names, what hints.def lists. A package with the name of a standard module permits nothing:
+ * an import of that name may well mean the standard one.
  */
 #include "executor/modules.h"
 

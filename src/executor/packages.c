@@ -2,19 +2,18 @@
 /*
  * Packages: installed in one cell, used in another.
  *
- * The install cell is a cell like any other, with one difference: the egress proxy lets it reach the registries, and
- * nothing else.  It gets the files that name a project's dependencies and not the project; code that packages run
- * during installation runs there.  When it is dead, every promise to it was kept, and what was asked for is in it, the
- * tree that it left is copied into the store beneath a key made of everything that decides about it: what was asked
- * for, byte for byte, the installer's script and environment, the runtime, the machine and its C library, the registry,
- * and of the cell the trust level and the protections that are missing here (see compile_cache.c for why).  The cells
- * that compile and run the program have no network; they are shown the tree, read-only and verified file by file at
- * each use.
+ * The install cell is a cell like any other, except that the egress proxy lets it connect to the registries, and
+ * nothing else. It gets the files that list a project's dependencies, not the project; code that packages run during
+ * installation runs there. When the cell is dead, all protections were kept and the requested packages are present, its
+ * tree is copied to the store. The store key covers everything that determines the tree: the request, byte for byte,
+ * the installer's script and environment, the runtime, the machine and its C library, the registry, and, of the cell,
+ * the trust level and the protections missing on this host (see compile_cache.c for why). The cells that compile and
+ * run the program have no network; they get the tree read-only and verified file by file at each use.
  *
- * Of several that want the same set one installs it and the others wait (store_claim).  The set is in use, and safe from
- * those who make room, until the request ends.
+ * If several requests need the same set, one installs it and the others wait (store_claim). The set stays in use, and
+ * safe from eviction, until the request ends.
  *
- * What is not pinned is resolved when it is installed, and stays so until the entry is too old (packages_days).
+ * Versions that are not pinned are resolved at installation and stay until the entry expires (packages_days).
  */
 #include "executor/packages.h"
 
@@ -31,16 +30,16 @@
 #include "executor/outside.h"
 #include "files/beneath.h"
 
-#define RECIPE 2 /* counts up whenever the same key would come to mean another tree */
+#define RECIPE 2 /* to be incremented whenever the same key would mean another tree */
 #define DAY_NS (86400 * NS_PER_SEC)
 
-#define INSTALL_CONNECTIONS 10000 /* some registries close theirs after each file */
+#define INSTALL_CONNECTIONS 10000 /* some registries close the connection after each file */
 
-#define NAMES_SHOWN 5 /* of packages, to people */
+#define NAMES_SHOWN 5 /* of packages, in messages */
 
-/* Before every script.  /tmp cannot execute; what builds packages has to. */
+/* Precedes every script. Nothing in /tmp can be executed, which builds of packages need. */
 #define PROLOGUE "umask 022\nmkdir -p " PACKAGES_OUT " tmp\n"
-/* And behind it: from a container all of the workspace travels back. */
+/* Follows every script: from a container, all of the workspace is transferred. */
 #define EPILOGUE "rm -rf tmp\n"
 
 bool packages_wanted(const struct brig_request *req)
@@ -129,7 +128,7 @@ static const char *policy_registry(const struct ecosystem *e, const struct setti
 	return str_eq(e->setting, "npm_registry") ? set->npm_registry : set->go_proxy;
 }
 
-/* Variables that say how much an installer is to check, as the user has set them. */
+/* Variables by which the user tells an installer how much to verify. */
 static void take_variables(struct packages *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(p->passed) && p->eco->pass_env[i]; i++) {
@@ -181,7 +180,7 @@ static size_t count_words(const char *const *words, size_t max)
 	return n;
 }
 
-/* The runtime that they are for: the image's, or the host's own, whose installer must be there if need be. */
+/* Identifies the runtime: the image's, or the host's, which must have the installer if one is needed. */
 static int identify(const struct packages *p, const struct packages_ask *ask, bool installs, enum lang_identity of,
 		    struct buf *ret, struct brig_error *err)
 {
@@ -214,7 +213,7 @@ static void add_machine(struct store_key_maker *m, const char *backend, const st
 	store_key_text(m, "backend", backend);
 }
 
-/* What a set must have been made for to be of use to this cell. */
+/* The machine that a set must have been made for to be of use in this cell. */
 static int find_machine(struct packages *p, const struct packages_ask *ask, bool installs, enum lang_identity of,
 			struct buf *runtime, struct utsname *host, struct brig_error *err)
 {
@@ -294,8 +293,8 @@ static int make_key(struct packages *p, const struct packages_ask *ask, enum lan
 /* ---- what the plans get -------------------------------------------------------------------------- */
 
 /*
- * Also at its name in the workspace, for what looks there and nowhere else.  Not over a file or a link of the project's,
- * and not in a project that nothing can be added to.
+ * Makes the tree available in the workspace, too, for tools that look only there. Not over a file or link of the
+ * project, and not in a project to which nothing can be added.
  */
 static bool can_be_beside(const struct packages *p, const struct packages_ask *ask)
 {
@@ -371,7 +370,7 @@ static void note(struct packages *p, enum packages_state state, const struct sto
 	r->age_ms = now > info->created_ns ? (now - info->created_ns) / NS_PER_MS : 0;
 }
 
-/* 1: it was there and is ready. */
+/* 1: found and ready. */
 static int look_up(struct packages *p, const struct packages_ask *ask, enum packages_state state, struct result *res,
 		   struct brig_error *err)
 {
@@ -382,7 +381,7 @@ static int look_up(struct packages *p, const struct packages_ask *ask, enum pack
 		result_warn(res, "%s, and the packages are installed anew", err->msg);
 	if (rc < 0 || rc != STORE_HIT)
 		return rc < 0 ? rc : 0;
-	store_release(p->store); /* the claim: others may have it as well */
+	store_release(p->store); /* releases the claim, so others may use the set */
 	note(p, state, &info, res);
 	rc = provide(p, ask, res->packages.content, err);
 	return rc < 0 ? rc : 1;
@@ -398,7 +397,7 @@ int packages_open_store(struct recorder *recorder, const struct settings *set, s
 	return rc < 0 ? rc : store_open(dir, STORE_TREES, true, &limits, ret, err);
 }
 
-/* Whether somebody else had them, and they are here now. */
+/* True if another host had the set and it is stored here now. */
 static bool fetch(struct packages *p, const struct packages_ask *ask)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -434,7 +433,7 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
 
 /* ---- the set of an environment ------------------------------------------------------------------- */
 
-/* As for sets that are asked for by their packages, whose keys say the same. */
+/* The same conditions as for sets requested by packages, where they are part of the key. */
 static int check_fits(const struct packages *p, const struct packages_ask *ask, const struct environment *env,
 		      struct brig_error *err)
 {
@@ -465,7 +464,7 @@ static int check_fits(const struct packages *p, const struct packages_ask *ask, 
 	return 0;
 }
 
-/* The very set that was kept, whole, or nothing. */
+/* Opens exactly the set that was kept, or fails. */
 static int open_pin(struct packages *p, const struct environment *env, struct store_info *info, struct brig_error *err)
 {
 	char content[STORE_HEX_LEN + 1];
@@ -521,14 +520,14 @@ static void add_env(struct install *i, size_t *n, const char *entry)
 		i->env[(*n)++] = entry;
 }
 
-/* The host's, which is reached through the proxy, and not the cell's own. */
+/* The host's loopback, which is reached through the proxy, not the cell's. */
 static bool is_loopback(const struct url *u)
 {
 	return strncmp(u->host, "127.", 4) == 0 || strncmp(u->host, "[::1]", 5) == 0 ||
 	       strncasecmp(u->host, "localhost", 9) == 0;
 }
 
-/* An http registry is as trustworthy as the policy or the user says by naming it; pip wants to be told. */
+/* By naming it, policy or user vouch for an http registry; pip must be told so. */
 static void fill_registry_env(const struct packages *p, struct install *i, size_t *n)
 {
 	struct url u;
@@ -568,7 +567,7 @@ struct egress_rules packages_rules(const struct packages *p, const struct settin
 	struct egress_rules rules = outside_rules(&p->hosts, set);
 
 	rules.connections = INSTALL_CONNECTIONS;
-	rules.bytes = 4 * set->install_disk; /* archives, and what is unpacked and thrown away */
+	rules.bytes = 4 * set->install_disk; /* archives, and data that is unpacked and discarded */
 	return rules;
 }
 
@@ -603,7 +602,7 @@ void install_release(struct install *i)
 	i->script = NULL;
 }
 
-/* "requests, numpy and 3 more"; the packages of a project are called by the file that names them. */
+/* "requests, numpy and 3 more"; the packages of a project go by the name of the file that lists them. */
 static void put_names(const struct packages *p, const struct brig_request *req, char *dst, size_t size)
 {
 	AUTO_BUF text = BUF_INIT(1024);
@@ -634,7 +633,7 @@ void packages_tell(const struct packages *p, const struct packages_ask *ask, uin
 	put_names(p, req, names, sizeof(names));
 	if (req->on_install) {
 		req->on_install(req->user, &now);
-	} else if (req->on_notice && bytes == 0 && !done) { /* at least report that something slow starts */
+	} else if (req->on_notice && bytes == 0 && !done) { /* at least report the start of something slow */
 		(void)snprintf(text, sizeof(text), "installing %s with %s", names, p->eco->name);
 		req->on_notice(req->user, text);
 	}
@@ -682,7 +681,7 @@ int packages_end(struct packages *p, const struct packages_ask *ask, struct resu
 	return rc < 0 ? rc : 0;
 }
 
-/* The proxy speaks of the setting that it usually has its hosts from. */
+/* The proxy names the setting that usually lists its hosts; replace it. */
 static void adapt_fix(struct denied_row *d)
 {
 	static const char usual[] = " to whitelist";
@@ -696,7 +695,7 @@ static void adapt_fix(struct denied_row *d)
 	(void)str_copy(d->fix, sizeof(d->fix), fix);
 }
 
-/* A host that is not allowed, or leads to where nothing is allowed by its name alone. */
+/* A host that is not allowed, or one that resolves to an address that its name alone does not permit. */
 static bool explain_denied(const struct packages *p, struct result *res)
 {
 	const struct network_row *row = NULL;

@@ -11,7 +11,7 @@
 struct piece_rest {
 	struct executor x;
 	const struct piece *piece;
-	struct brig_request req; /* the piece's, with the id that was announced */
+	struct brig_request req; /* the piece's request, with the announced id */
 	char announced[RUN_ID_LEN + 1];
 	struct prepared_request prepared;
 	struct recording recording;
@@ -82,7 +82,7 @@ static bool inspect_start(struct piece_rest *p, struct inspect_job **ret)
 
 	if (!set->inspection || !subject_inspection(&p->prepared.subject, p->prepared.source_name, &what.kind))
 		return true;
-	if (what.kind == INSPECT_PYTHON) /* its kernel takes more than that */
+	if (what.kind == INSPECT_PYTHON) /* its kernel accepts more than plain Python */
 		what.kind = INSPECT_NOTEBOOK;
 	if (rulebook_get(p->x.rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
 	    inspect_begin(rulebook_spares(p->x.rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
@@ -102,7 +102,7 @@ static bool inspect_end(struct piece_rest *p, struct inspect_job *job)
 	return found->worst == SEVERITY_CRITICAL ? block(p, found) : true;
 }
 
-/* The inspection is another process's work: whether the run can be recorded is found out meanwhile. */
+/* Another process inspects; meanwhile checks that the run can be recorded. */
 static bool may_run(struct piece_rest *p)
 {
 	struct brig_error why = BRIG_ERROR_INIT;

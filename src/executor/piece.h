@@ -11,20 +11,20 @@
 
 struct piece {
 	const struct brig_request *req; /* BRIG_KIND_CODE */
-	/* Called when nothing stands against the code; fills verdict, reason and usage.  May wait (base/wait.h). */
+	/* Called if nothing forbids the code; fills verdict, reason and usage. May wait (base/wait.h). */
 	void (*execute)(void *arg, struct recording *recording, struct result *result);
 	void *arg;
-	/* What the session's policy, trust and wishes came to, which are the piece's; NULL: it is found out anew. */
+	/* The session's resolved policy, which applies to the piece; NULL: resolve it again. */
 	const struct policy_resolved *resolved;
 	struct policy_digest *digest; /* of its settings; NULL: none */
 };
 
-/* What is done when somebody has been told of the result: counting it, other workers for the inspection. */
+/* Work left after the result was delivered: metrics, new inspection workers. */
 struct piece_rest;
 
-/* Always fills *ret, as executor_run() does.  *ret_rest is to be finished, and needs both until then. */
+/* Always fills *ret, as executor_run() does. *ret_rest must be finished; x and piece must live until then. */
 void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret,
 			struct piece_rest **ret_rest);
-void executor_finish_piece(struct piece_rest *rest); /* NULL is fine */
+void executor_finish_piece(struct piece_rest *rest); /* accepts NULL */
 
 #endif

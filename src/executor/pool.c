@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cells a pool keeps: those that a run of each language would be given, under the same policy.  The plans are made
- * the same way as for a run, with an empty program; what depends on the program is not part of a warm cell.
+ * Which cells a pool keeps: those that a run of each language would use under the same policy. Their plans are made as
+ * for a run, with an empty program; a warm cell contains nothing that depends on the program.
  */
 #include "executor/pool.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping warm cells for later runs of this user. */
+/* Keeps warm cells for later runs of this user. */
 #ifndef EXECUTOR_POOL_H
 #define EXECUTOR_POOL_H
 
@@ -14,12 +14,12 @@ struct pool_wish {
 	const struct brig_option *options;
 	size_t n_options;
 	unsigned size; /* cells of each kind */
-	int stop_fd;   /* when it becomes readable the pool ends */
+	int stop_fd;   /* the pool ends when it becomes readable */
 	void (*notice)(void *arg, const char *text);
 	void *arg;
 };
 
-/* Serves until it is told to stop. */
+/* Serves until stop_fd becomes readable. */
 int executor_pool(const struct policy *policy, const struct pool_wish *wish, struct brig_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "egress/egress.h"
 
-/* What every program finds in its environment; the language and then the request may replace entries. */
+/* The default environment of every program; the language and then the request may replace entries. */
 static const char *const common_env[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin:/run/brig/bin",
 	"HOME=" PLAN_WORKSPACE,
@@ -18,9 +18,9 @@ static const char *const common_env[] = {
 };
 
 /*
- * And what is different in a project.  HOME: what tools keep there is no change of it.  EMAIL: git commits with this address
- * where the repository names none; the name is that of the cell's user.  go: the state of the repository is no part of what
- * is built, and git need not be there to tell it.
+ * Differences for runs in a project. HOME: files that tools store there are not changes of the project. EMAIL: for git
+ * commits in repositories that configure none; the name is that of the cell's user. go: builds do not embed the state
+ * of the repository, which would require git.
  */
 static const char *const project_env[] = {
 	"HOME=/tmp",
@@ -32,7 +32,7 @@ static const char *const project_env[] = {
 	"npm_config_audit=false",
 };
 
-/* And with workspace_alias /home/user. */
+/* For workspace_alias /home/user. */
 static const char *const home_env[] = { "HOME=/home/user", "USER=user", "LOGNAME=user" };
 
 protection_set prepare_degradable(const struct setting_list *names)
@@ -48,7 +48,7 @@ protection_set prepare_degradable(const struct setting_list *names)
 	return set;
 }
 
-/* What a variable would load or start is not inspected. */
+/* The inspection does not see what a variable makes a program load or start. */
 static int check_env(const struct brig_request *req, const struct policy_resolved *r, bool in_session,
 		     struct brig_error *err)
 {
@@ -127,7 +127,7 @@ static struct limits run_limits(const struct settings *s)
 	};
 }
 
-/* A session lasts; what is run in it has the limits of a run, which its owner keeps. */
+/* A session lives long; what runs in it has the limits of a run, which the session's owner enforces. */
 static struct limits session_limits(const struct settings *s)
 {
 	struct limits l = run_limits(s);
@@ -137,7 +137,7 @@ static struct limits session_limits(const struct settings *s)
 	return l;
 }
 
-/* A compile step has its own size; what says nothing about size stays as for the run. */
+/* A compile step has disk and memory sizes of its own; all other limits are those of the run. */
 static struct limits compile_limits(const struct settings *s)
 {
 	struct limits l = run_limits(s);
@@ -152,7 +152,7 @@ static struct limits compile_limits(const struct settings *s)
 	return l;
 }
 
-/* So does an install step; it is a compiler run and a download in one. */
+/* So does an install step, which combines compiling and downloading. */
 static struct limits install_limits(const struct settings *s)
 {
 	struct limits l = compile_limits(s);
@@ -206,7 +206,7 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 	return true;
 }
 
-/* Packages are found before those of a virtual environment, and both are. */
+/* Combines two values so that packages are found before those of a virtual environment. */
 static const char *join_path(struct prepared *p, size_t n, const char *entry)
 {
 	static const char name[] = "PYTHONPATH=";
@@ -218,14 +218,15 @@ static const char *join_path(struct prepared *p, size_t n, const char *entry)
 	return p->joined && strncmp(entry, name, strlen(name)) == 0 ? p->joined : entry;
 }
 
-/* req: of a run; NULL: a compile step. */
+/* req: for a run; NULL: for a compile step. */
 static int fill_env(struct prepared *p, const struct lang_step *step, const struct prepared_request *pr,
 		    const struct brig_request *req, bool egress, struct brig_error *err)
 {
 	const struct provision *more = pr->provision;
 	bool in_project = req && pr->workspace;
 	bool is_home =
-		pr->resolved.set.workspace_alias == WORKSPACE_HOME_USER && !pr->brings_runtimes; /* images have none */
+		/* not for images */
+		pr->resolved.set.workspace_alias == WORKSPACE_HOME_USER && !pr->brings_runtimes;
 	size_t n = 0;
 	bool ok = true;
 
@@ -255,7 +256,7 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 	return 0;
 }
 
-/* extra: arguments of the request behind the command's own words. */
+/* extra: number of request arguments that follow the command's own words. */
 static int fill_argv(struct prepared *p, const char *const *args, size_t extra, struct brig_error *err)
 {
 	if (extra > PREPARED_ARGS_MAX)
@@ -269,7 +270,7 @@ static int fill_argv(struct prepared *p, const char *const *args, size_t extra, 
 	return 0;
 }
 
-/* Of the command's words, the place behind the source: libraries are looked through for those that stand before them. */
+/* The index behind the source in the command's words: linkers search libraries only for what precedes them. */
 static size_t behind_source(const struct prepared *p, const char *source)
 {
 	for (size_t i = 1; i < p->command.argc; i++)
@@ -323,8 +324,8 @@ int prepared_provide(struct prepared *p, const struct provision *v, bool is_run,
 }
 
 /*
- * What a compile step sees of the project besides the source.  Files of packages that stand where the project has its own
- * (go.mod) are for a source without one.
+ * What a compile step sees of the project besides the source; nothing if files of packages (go.mod) take the place of
+ * the project's own.
  */
 static const struct plan_workspace *sources_shown(const struct prepared_request *pr, const struct brig_request *req)
 {
@@ -333,7 +334,7 @@ static const struct plan_workspace *sources_shown(const struct prepared_request 
 	return replaced ? NULL : pr->sources;
 }
 
-/* Where the source is in the cell of the step that reads it. */
+/* The path of the source in the cell of the step that reads it. */
 static const char *source_shown(const struct prepared_request *pr, const struct brig_request *req)
 {
 	const char *slash = strrchr(pr->source_name, '/');
@@ -348,13 +349,13 @@ static int fill_way_out(struct prepared *p, const struct prepared_request *pr, c
 	return egress_places(hosts, &p->way_out, err);
 }
 
-/* A step of the request, as its plan is made from it. */
+/* A step of the request that a plan is made for. */
 struct planned_step {
 	const struct prepared_request *pr;
 	const struct brig_request *req;
 	const struct lang_step *step;
 	const char *name;
-	bool is_run; /* else it compiles */
+	bool is_run; /* otherwise it compiles */
 	bool egress;
 	const struct plan_workspace *workspace; /* NULL: none is shown */
 	const struct language *lang;
@@ -371,7 +372,7 @@ static struct planned_step plan_step(const struct prepared_request *pr, const st
 	return s;
 }
 
-/* Its arguments, variables and sockets, in *ret. */
+/* Fills in arguments, variables and sockets of *ret. */
 static int fill_command(const struct planned_step *s, struct prepared *ret, struct brig_error *err)
 {
 	const struct prepared_request *pr = s->pr;
@@ -393,7 +394,7 @@ static int fill_command(const struct planned_step *s, struct prepared *ret, stru
 	return rc == 0 && s->egress ? fill_way_out(ret, pr, &set->whitelist, err) : rc;
 }
 
-/* What it may use, and may do. */
+/* Fills in limits and permissions. */
 static void fill_limits(const struct planned_step *s, struct plan *plan)
 {
 	const struct settings *set = &s->pr->resolved.set;
@@ -409,7 +410,7 @@ static void fill_limits(const struct planned_step *s, struct plan *plan)
 	plan->gid = s->pr->gid;
 	plan->family = s->step->family;
 	plan->profile = set->seccomp_profile;
-	/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
+	/* The program may start any other, and some use a JIT compiler; `strict` is for those that do not. */
 	plan->deny_write_exec = s->step->deny_write_exec && (!s->is_run || is_strict);
 	plan->workspace_exec = set->workspace_exec || !s->is_run;
 	plan->workspace_alias = set->workspace_alias;
@@ -443,7 +444,7 @@ static int fill_plan(const struct planned_step *s, struct prepared *ret, struct 
 		.session = s->req->kind == SUBJECT_SESSION,
 		.argv = ret->argv,
 		.envp = ret->envp,
-		.start_at_once = !s->egress, /* else not before its proxy is there */
+		.start_at_once = !s->egress, /* with egress, it starts once its proxy is ready */
 		.egress = s->egress ? &ret->way_out : NULL,
 		.files = ret->files,
 		.warm = s->is_run ? pr->warm : NULL,
@@ -457,7 +458,7 @@ static int fill_plan(const struct planned_step *s, struct prepared *ret, struct 
 	if (ret->file.name)
 		ret->files[plan->n_files++] = ret->file;
 	fill_binds(s, ret);
-	/* A project that is shown has the files which packages would bring for it. */
+	/* A mounted project has its own copies of the files that packages would add. */
 	return pr->provision ? prepared_provide(ret, pr->provision, s->is_run || s->workspace, err) : 0;
 }
 
@@ -544,9 +545,9 @@ int prepare_install(const struct prepared_request *pr, const struct install_step
 		.envp = ret->envp,
 		.files = step->files,
 		.n_files = step->n_files,
-		.wants_view = pr->brings_runtimes, /* what it leaves has a way to go */
-		.egress = &ret->way_out,           /* it starts when its proxy is there */
-		.report_denied = true,             /* a host that is not allowed is the usual reason of a failure */
+		.wants_view = pr->brings_runtimes, /* its output can be transferred */
+		.egress = &ret->way_out,           /* starts once its proxy is ready */
+		.report_denied = true,             /* a denied host is the usual cause of failures */
 		.may_degrade = pr->may_degrade,
 	};
 	(void)snprintf(ret->plan.id, sizeof(ret->plan.id), "%s", pr->id);

@@ -16,7 +16,7 @@
 #define PREPARED_BINDS_MAX 8
 #define PREPARED_FILES_MAX 4
 
-/* What packages add to the plans of the cells that use them.  Borrowed. */
+/* What packages add to the plans of cells that use them. Borrowed. */
 struct provision {
 	const char *const *env;
 	size_t n_env;
@@ -24,28 +24,27 @@ struct provision {
 	size_t n_binds;
 	const struct plan_file *files; /* for a compile step */
 	size_t n_files;
-	const char *content; /* what it all is: decides along with the source what a compile step leaves */
+	const char *content; /* identifies all of it: part of the cache key of a compile step */
 	const char *beside;  /* a name in the workspace that one of the binds covers; NULL: none */
 };
 
-/* One plan and everything it points to. */
+/* A plan and everything it points to. */
 struct prepared {
 	struct plan plan;
 	struct lang_command command;
 	const char **argv;
 	const char **envp;
-	char *joined;  /* heap: an entry of envp that two have a part in */
-	char *sources; /* heap: words of argv, of files that are compiled with the code */
+	char *joined;  /* heap: an entry of envp composed of two parts */
+	char *sources; /* heap: words of argv: files compiled together with the code */
 	struct plan_file file;
-	struct plan_file files[PREPARED_FILES_MAX]; /* that one and those of the provision */
+	struct plan_file files[PREPARED_FILES_MAX]; /* file and the files of the provision */
 	struct plan_bind binds[PREPARED_BINDS_MAX];
 	struct plan_egress way_out;
 };
 
-/* The stages share these. */
+/* Shared by the stages. */
 struct prepared_request {
-	const struct policy_resolved
-		*known; /* set by who prepares it: what resolving would give; NULL: that is not known */
+	const struct policy_resolved *known; /* set by the caller: the result of resolving, if known; else NULL */
 	struct policy_resolved resolved;
 	struct subject subject;
 	const struct language *lang;         /* the subject's */
@@ -53,35 +52,35 @@ struct prepared_request {
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;
 	protection_set may_degrade;
-	const struct provision *provision; /* NULL: none */
-	const char *warm;                  /* plan.warm of the run */
-	const char *environment;           /* and its plan.environment */
-	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
-	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
-	/* Of the workspace (work.h): */
+	const struct provision *provision;       /* NULL: none */
+	const char *warm;                        /* plan.warm of the run */
+	const char *environment;                 /* and plan.environment */
+	struct workspace *archive;               /* the request's files, until work_open() takes them; NULL: none */
+	const struct certificates *certificates; /* for a step with network access; NULL: not loaded */
+	/* From the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
 	const char *const *venv_env;            /* a virtual environment's, for the program; NULL-terminated, or NULL */
-	const struct plan_bind *venv_binds;     /* and what of the host it is, if it is not in the project */
+	const struct plan_bind *venv_binds;     /* binds for a virtual environment outside the project */
 	size_t n_venv_binds;
-	const struct plan_workspace *sources; /* what a compile step is shown of it; NULL: the source alone */
-	const struct language *run_lang;      /* not NULL: lang with another name for its output */
-	unsigned source_mode;                 /* of the staged program: the project's own, if it covers that file */
-	bool in_session;                      /* set by who prepares it: it is a piece of one */
-	bool wants_view;                      /* what the run leaves will be read */
-	bool brings_runtimes;                 /* tools are those of the backend's image, not the host's */
+	const struct plan_workspace *sources; /* the part of it visible to a compile step; NULL: only the source */
+	const struct language *run_lang;      /* not NULL: lang with another output name */
+	unsigned source_mode; /* mode of the staged program: that of the project's file if it replaces one */
+	bool in_session;      /* set by the caller: this is a piece of a session */
+	bool wants_view;      /* the workspace is read after the run */
+	bool brings_runtimes; /* tools come from the backend's image, not the host */
 };
 
-/* Whatever it returns, the request is to be released. */
+/* The request must be released whatever this returns. */
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err);
 void prepared_request_release(struct prepared_request *pr);
-/* The compile stage; only for languages that have one. */
+/* The plan of the compile stage; only for languages that have one. */
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err);
-/* The run stage; compiled is what the compile stage left, or NULL. */
+/* The plan of the run stage; compiled is the output of the compile stage, or NULL. */
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err);
-/* The words of an install step and what its cell is given.  Borrowed. */
+/* The command of an install step and its cell's inputs. Borrowed. */
 struct install_step {
 	const char *const *argv;
 	size_t n_argv;
@@ -89,19 +88,22 @@ struct install_step {
 	size_t n_env;
 	const struct plan_file *files;
 	size_t n_files;
-	const struct setting_list *hosts; /* that it may reach */
+	const struct setting_list *hosts; /* it may connect to these */
 	enum syscall_family family;
 	bool deny_write_exec;
 };
 int prepare_install(const struct prepared_request *pr, const struct install_step *step, struct prepared *ret,
 		    struct brig_error *err);
-/* Adds what packages bring, all of it or, with an error, nothing. */
+/* Adds the provision; on error, nothing. */
 int prepared_provide(struct prepared *p, const struct provision *v, bool is_run, struct brig_error *err);
 void prepared_release(struct prepared *p);
 
-/* Raises them to the most that cells of any kind have under these settings: of a run, a session, a compiler, an installer. */
+/*
+ * Raises the limits to the highest that a cell of any kind (run, session, compiler, installer) can have under these
+ * settings.
+ */
 void prepare_raise_limits(struct limits *most, const struct settings *set);
-/* The protections that a list of allow_degraded names. */
+/* The protections named in a list such as allow_degraded. */
 protection_set prepare_degradable(const struct setting_list *names);
 
 #endif

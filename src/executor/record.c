@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in which a finished request is recorded: audit first, because the others may name its entry, then history,
- * then metrics.  Each of them may be off, and one that fails does not keep the others from their part.
+ * A finished request is recorded in this order: audit log first, because the others may refer to its entry, then
+ * history, then metrics. Each may be disabled, and the failure of one does not prevent the others.
  *
- * What needs only the request (hashes of code and policy, opening files) is done in record_prepare(), which the
- * executor calls while the cell is being built by another process: there it costs no time of its own.
+ * Work that needs only the request (hashing code and policy, opening files) is done in record_prepare(), which the
+ * executor calls while another process builds the cell, so it adds no latency.
  */
 #include "executor/record.h"
 
@@ -94,7 +94,7 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
 	record_stream_begin(&rec->err, hashed, history_head_max(set));
 }
 
-/* Every effective setting in the file's own spelling: two runs with one digest ran under the same policy. */
+/* Hashes every effective setting in the policy file's spelling: runs with equal digests ran under the same policy. */
 static void hash_policy(struct record *rec, struct policy_digest *known)
 {
 	char text[SETTING_LIST_BYTES + 2 * SETTING_LIST_MAX];
@@ -193,7 +193,7 @@ void record_announce(struct recorder *r, const struct settings *set)
 	if (r->link >= 0)
 		link_pair_renew(&r->pair);
 	if (r->link < 0 || set->audit == AUDIT_OFF || before + RECORD_AHEAD_NS < now)
-		return; /* the next one is not to be expected so soon */
+		return; /* the next run is not expected soon */
 	forget_ahead(r);
 	if (id_random(a->id, RUN_ID_LEN) < 0 || link_announce(r->link, a->id, &a->reply, NULL) < 0)
 		forget_ahead(r);
@@ -215,7 +215,7 @@ bool record_take_announced(struct recorder *r, char ret_id[RUN_ID_LEN + 1])
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-/* The entry that policy demanded could not be written after all: whatever the program did, this run is not in order. */
+/* The entry required by the policy could not be written: the run fails, whatever the program did. */
 static void fail_unrecorded(struct result *res, const struct brig_error *err)
 {
 	char was[sizeof(res->reason)];
@@ -233,7 +233,7 @@ static bool nothing_ran(const struct result *res)
 	return res->verdict == VERDICT_refused || res->verdict == VERDICT_blocked || res->verdict == VERDICT_failed;
 }
 
-/* history: NULL, or where what became of the record in the history is told. */
+/* history: NULL, or receives the outcome for the history. */
 static int append_entry(struct recorder *r, struct record *rec, struct link_history *history, struct brig_error *err)
 {
 	return r->link >= 0 ? link_audit_append(r->link, &r->pair, rec, history, err)
@@ -288,7 +288,7 @@ static int add_history(struct recorder *r, const struct record *rec, struct hist
 	return rc < 0 ? rc : history_add(&place, rec, notes, err);
 }
 
-/* The history is not a proof: a run that it cannot store is still valid, and says so. */
+/* The history is no proof: a run that it cannot store is valid, with a warning. */
 static void warn_of_history(struct result *res, const struct brig_error *err, const struct history_notes *notes)
 {
 	if (err->code)
@@ -329,7 +329,7 @@ static void write_metrics(struct recorder *r, const struct record *rec, struct r
 		result_warn(res, "%s%s", rc < 0 ? "this run is not in the metrics: " : "", err.msg);
 }
 
-/* Rare, and known later than the run's own entry, which is written while others still clean up. */
+/* Rare, and known only after the run's own entry, which is written during the clean-up. */
 static void write_leftover(struct recorder *r, const struct recording *rg, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -341,13 +341,13 @@ static void write_leftover(struct recorder *r, const struct recording *rg, struc
 		result_warn(res, "what was left behind is not in the audit log: %s", err.msg);
 }
 
-/* All but the entry itself. */
+/* Fills in everything but the entry. */
 static void complete(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	/* It ended before anything could run: there is nothing left to refuse. */
+	/* The run ended before anything could run: there is nothing to refuse. */
 	if (record_prepare(r, rg, res, &err) < 0)
 		result_warn(res, "%s", err.msg);
 	rec->res = res;
@@ -373,7 +373,7 @@ static void release(struct recording *rg)
 	record_stream_release(&rg->rec.err);
 }
 
-/* All that can only be written when nothing is left to be cleaned up. */
+/* Writes what must wait for the end of the clean-up. */
 static void write_rest(struct recorder *r, struct recording *rg, struct result *res)
 {
 	write_leftover(r, rg, res);

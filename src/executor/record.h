@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is written down of each request, and by whom: audit log, history, metrics, receipt.
+ * Records of requests: audit log, history, metrics, receipt.
  *
- * A handle has one recorder, which opens the state folder when it is first needed and keeps it.  A request has one
- * recording: begun when it comes in, prepared at the last moment before anything of it runs (there policy's `audit:
- * required` refuses it if it could not be recorded), finished when its result is known, whatever that is.
+ * A handle has one recorder, which opens the state folder on first use and keeps it open. A request has one recording:
+ * begun when the request arrives, prepared just before anything of it runs (where a policy with `audit: required`
+ * refuses it if it could not be recorded), and finished when its result is known, whatever it is.
  */
 #ifndef EXECUTOR_RECORD_H
 #define EXECUTOR_RECORD_H
@@ -15,25 +15,27 @@
 
 struct audit_log;
 
-/* A run that is still to come, of which the recorder has heard: it can be recorded. */
+/* A future run that was announced to the recorder: it can be recorded. */
 struct record_ahead {
-	char id[RUN_ID_LEN + 1]; /* "": there is none */
-	int reply;               /* where the recorder says so; it stays open until nobody waits for its end */
+	char id[RUN_ID_LEN + 1]; /* "": none */
+	int reply;               /* socket for the recorder's answer; stays open until no one waits for its end */
 	uint64_t asked_ns;
 };
 
-/* Of one handle. */
+/* One per handle. */
 struct recorder {
-	int link; /* to a process that writes log and history in our place (record_packet.h); FD_NONE: we do */
-	char state[STATEDIR_PATH_MAX]; /* as the caller named the folder; "": where it usually is */
+	/* to a recorder process that writes log and history (record_packet.h); FD_NONE: this process writes them */
+	int link;
+	char state[STATEDIR_PATH_MAX]; /* as the caller named the folder; "": the default */
 	struct statedir dir;           /* fd FD_NONE: not open yet */
-	pid_t opened_by;               /* a fork shares descriptors and their locks: it opens its own */
+	pid_t opened_by; /* after a fork the child opens its own, because descriptors and locks are shared */
 	struct audit_log *audit;
 	char uncounted
-		[RESULT_TEXT_MAX]; /* of a run that had been told already when it could not be counted: the next one says it */
+		/* a failure to count a run whose result was already delivered: reported with the next one */
+		[RESULT_TEXT_MAX];
 	struct record_ahead ahead;
 	struct link_pair pair; /* for the recorder's next answer */
-	uint64_t ended_ns;     /* when the last run of record_announce() did */
+	uint64_t ended_ns;     /* when the last announced run ended */
 };
 #define RECORDER_INIT                                                                                               \
 	{                                                                                                           \
@@ -41,49 +43,52 @@ struct recorder {
 	}
 
 void recorder_release(struct recorder *r);
-/* The state folder, made if it is not there; also for others who keep something in it (the cache). */
+/* The state folder, created if missing; also for others who keep data in it (the cache). */
 int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_error *err);
 
-/* Of one request. */
+/* One per request. */
 struct recording {
 	struct record rec;
 	bool prepared;
 	bool audited;   /* the log is open and has room */
-	bool announced; /* so the recorder said before the run came */
+	bool announced; /* the recorder confirmed before the run came */
 	bool wants_receipt;
-	bool in_history;              /* it is there already, or will not be, and the result says so */
-	struct policy_digest *digest; /* of rec.set; NULL: nobody has one */
+	bool in_history;              /* it is in the history, or will not be and the result says so */
+	struct policy_digest *digest; /* of rec.set; NULL: none */
 };
 
-/* Of settings that many requests have in common: the first one fills it in. */
+/* Cached digest of settings that many requests share; the first request computes it. */
 struct policy_digest {
 	bool known;
 	uint8_t sha256[SHA256_LEN];
 };
 
-/* Streams of the record may be added to from here on. */
+/* After this call, streams may be added to the record. */
 struct subject;
 void record_begin(struct recording *rg, const struct subject *what, const struct settings *set);
 /*
- * Before anything runs: can this request be recorded as the policy demands?  -BRIG_E_REFUSED if it must and cannot;
- * what may fail becomes a warning of the result.  Cheap, and only done once.
+ * To be called before anything runs: checks that the request can be recorded as the policy demands. -BRIG_E_REFUSED if
+ * it must be and cannot; optional parts become warnings of the result. Cheap, and done only once.
  */
 int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err);
-/* When everything of the result is known but what the last clean-up leaves: the audit entry.  policy_file: "" if there is
- * none. */
+/*
+ * Writes the audit entry; to be called when the result is complete except for leftovers of the final clean-up.
+ * policy_file: "" if there is none.
+ */
 void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
-/* When that is known, too: all the rest.  Both add to the result what recording has to say. */
+/* Writes everything else, after the clean-up. Both add their warnings to the result. */
 void record_finish(struct recorder *r, struct recording *rg, struct result *res);
 /*
- * Both, of a run after which nothing is to be cleaned up: a recorder of its own process hears of it in one message.  Only the metrics,
- * which prove nothing, are left for record_count(), when who waits for the result has got it: rec.res is what is counted.
+ * record_end() and record_finish() in one, for a run without clean-up: a recorder process gets a single message. Only
+ * the metrics, which prove nothing, are left for record_count(), to be called with rec.res after the result was
+ * delivered.
  */
 void record_whole(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
 void record_count(struct recorder *r, struct recording *rg);
 /*
- * For runs that follow each other: when one is over, the recorder is asked whether the next can be recorded, so that this one need
- * not wait for it.  The id of that run, if the recorder has answered and not longer than RECORD_AHEAD_NS ago; else the run has
- * another id, and asks for itself.
+ * For consecutive runs: at the end of one, asks the recorder whether the next can be recorded, so the next need not
+ * wait for the answer. record_take_announced() returns the id of that run if the recorder has answered and no more than
+ * RECORD_AHEAD_NS have passed; otherwise the run gets another id and asks itself.
  */
 #define RECORD_AHEAD_NS (2 * NS_PER_SEC)
 void record_announce(struct recorder *r, const struct settings *set);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_desk.c - the recorder's side: record_packet.h has the rules
+ * record_desk.c - the recorder's side; record_packet.h has the rules
  *
- * Which runs there were is remembered for the last some thousands: when the recorder first heard of each, and where its entry
- * is.  A run that is not among them may have been heard of by a recorder that died; then the end of the log is looked
- * through before its entry is written (RULE W3).
+ * The recorder remembers the last few thousand runs: when it first heard of each, and where its entry is. A run that is
+ * not among them may have been announced to a recorder that died; in that case the end of the log is searched before
+ * its entry is written (RULE W3).
  *
- * The time of an entry is when its request came in, which only the handle knows; it is believed as far as BACKDATE_NS before
- * the recorder first heard of the run, or began itself, and never into the future.
+ * The time of an entry is when its request arrived, which only the handle knows. The recorder accepts a time up to
+ * BACKDATE_NS before it first heard of the run or started itself, and never one in the future.
  */
 #include "executor/record_desk.h"
 
@@ -26,7 +26,7 @@
 #define KNOWN_SETS       1024
 #define KNOWN_OF_SET     4
 #define CHILDREN_MAX     4
-#define WAITING_MAX      64 /* questions, while all children are busy */
+#define WAITING_MAX      64 /* queries, while all children are busy */
 #define QUESTION_SECONDS 60
 
 struct known_run {
@@ -43,7 +43,7 @@ struct desk {
 	uint64_t born_ns;
 	struct known_run known[KNOWN_SETS][KNOWN_OF_SET];
 	pid_t child[CHILDREN_MAX];             /* 0: none */
-	struct packet_in waiting[WAITING_MAX]; /* the oldest first */
+	struct packet_in waiting[WAITING_MAX]; /* oldest first */
 	size_t n_waiting;
 };
 
@@ -58,7 +58,8 @@ int desk_open(const struct desk_options *options, struct desk **ret, struct brig
 	d->dir = (struct statedir)STATEDIR_INIT;
 	d->born_ns = clock_wall_ns();
 	rc = statedir_open(options->state, true, &d->dir, err);
-	(void)history_warm_up(NULL); /* without it runs are recorded nevertheless, and queries say what to install */
+	/* on failure, runs are recorded nevertheless, and queries say what to install */
+	(void)history_warm_up(NULL);
 	if (rc < 0) {
 		desk_close(d);
 		return rc;
@@ -99,7 +100,7 @@ static struct known_run *find_run(struct desk *d, const char *id)
 	return NULL;
 }
 
-/* In place of the one that it has heard of first. */
+/* Replaces the run that was announced first. */
 static struct known_run *remember_run(struct desk *d, const char *id)
 {
 	struct known_run *set = set_of(d, id), *oldest = find_run(d, id);
@@ -115,9 +116,9 @@ static struct known_run *remember_run(struct desk *d, const char *id)
 	return oldest;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
-/* Who asked may have gone: that is no trouble of ours. */
+/* The client may be gone, which is no error. */
 static void send_answer(int reply, const struct packet_out *w)
 {
 	(void)packet_send(reply, w, FD_NONE);
@@ -149,7 +150,7 @@ static void answer_document(int reply, const char *text)
 	send_answer(reply, &w);
 }
 
-/* Nothing but whether it was done. */
+/* An answer without content, or with an error. */
 static int answer_done(int reply)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(answer);
@@ -159,7 +160,7 @@ static int answer_done(int reply)
 	return 0;
 }
 
-/* ---- children --------------------------------------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------------------------- */
 
 static void reap(struct desk *d)
 {
@@ -169,8 +170,8 @@ static void reap(struct desk *d)
 }
 
 /*
- * 1: this is the child, which ends with the recorder, or when it takes too long; 0: there is one; -code.  It has no way to the
- * log's key.
+ * 1: this is the child, which ends with the recorder or by its time limit; 0: this is the parent; -code. The child has
+ * no access to the log's key.
  */
 static int fork_child(struct desk *d, struct brig_error *err)
 {
@@ -202,7 +203,7 @@ static void ingest_in_child(struct desk *d)
 						.bytes = d->options.set->history_size };
 	struct history_notes *notes;
 
-	/* If there is none, or it fails, the next one who is due tries again. */
+	/* On failure, the next run that is due tries again. */
 	if (fork_child(d, NULL) != 1)
 		return;
 	notes = calloc(1, sizeof(*notes));
@@ -211,7 +212,7 @@ static void ingest_in_child(struct desk *d)
 	_exit(0);
 }
 
-/* 0: a child is at it; -code: there is none, -EAGAIN in err->sys if all are busy. */
+/* 0: a child works on it; -code: none could be started, -EAGAIN in err->sys if all are busy. */
 static int begin_question(struct desk *d, const struct packet_in *m, struct brig_error *err)
 {
 	char *text = NULL;
@@ -255,7 +256,7 @@ static void go_on_with_questions(struct desk *d)
 	}
 }
 
-/* ---- what is added ------------------------------------------------------------------------------------------------------- */
+/* ---- what is added --------------------------------------------------------------------------------------------- */
 
 static int open_log(struct desk *d, struct brig_error *err)
 {
@@ -279,7 +280,7 @@ static int do_receipt_ready(struct desk *d, struct packet_in *m, struct brig_err
 	return rc < 0 ? rc : answer_done(m->beside);
 }
 
-/* The record of a run for the history; *ret_due: the spool is to be brought in. */
+/* Adds the record of a run to the history; *ret_due: the spool must be imported. */
 static int add_history(struct desk *d, const struct packet_in *m, const struct audit_place *place, bool *ret_due,
 		       char *ret_note, size_t size, struct brig_error *err)
 {
@@ -293,11 +294,14 @@ static int add_history(struct desk *d, const struct packet_in *m, const struct a
 	if (!notes)
 		return err_nomem(err);
 	rc = history_add_packed(&(struct history_place){ .dir = &d->dir }, &what, ret_due, notes, err);
-	(void)str_copy(ret_note, size, notes->n > 0 ? notes->text[0] : ""); /* there is but one that can be */
+	(void)str_copy(ret_note, size, notes->n > 0 ? notes->text[0] : ""); /* there can be only one */
 	return rc;
 }
 
-/* Where the entry is, and what became of the record for the history, if one came with it: without it the run is a run. */
+/*
+ * Answers with the place of the entry, and the outcome for the history if the message contained a record; the run is
+ * valid without it.
+ */
 static int answer_place(struct desk *d, const struct packet_in *m, const struct audit_place *place)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(answer);
@@ -383,7 +387,7 @@ static int do_history(struct desk *d, struct packet_in *m, struct brig_error *er
 	return 0;
 }
 
-/* Where the run is in the log, as far as there is one. */
+/* The run's place in the log, if it has one. */
 static int place_of(struct desk *d, const char *id, struct audit_place *ret, struct brig_error *err)
 {
 	const struct known_run *run = find_run(d, id);
@@ -414,7 +418,7 @@ static int do_receipt(struct desk *d, struct packet_in *m, struct brig_error *er
 	return 0;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------------------------- */
 
 static int (*const handlers[PACKET_KINDS])(struct desk *d, struct packet_in *m, struct brig_error *err) = {
 	[PACKET_KIND_audit_ready] = do_audit_ready,

@@ -8,19 +8,19 @@
 struct desk;
 
 struct desk_options {
-	const char *state;          /* "": where it usually is */
-	const struct settings *set; /* what policy says of recording; stays the caller's */
-	/* Answers a question, in a child of this process: 0 or -code. */
+	const char *state;          /* "": the default */
+	const struct settings *set; /* the policy's settings for recording; the caller keeps them */
+	/* Answers a query, in a child of this process: 0 or -code. */
 	int (*answer)(void *arg, const struct packet_in *question, char **ret, struct brig_error *err);
 	void *arg;
 };
 
-/* Opens the state folder, which is made if it is not there, and loads what is loaded late otherwise. */
+/* Opens the state folder, creating it if missing, and preloads what would otherwise be loaded later. */
 int desk_open(const struct desk_options *options, struct desk **ret, struct brig_error *err);
-void desk_close(struct desk *d); /* NULL is fine */
+void desk_close(struct desk *d); /* accepts NULL */
 /*
- * Does what the next message of the socket asks for: 1; 0: there is none; negative: the socket can no longer be used.  With 1
- * and err->code set, what came was no message.
+ * Handles the next message of the socket: 1; 0: there is none; negative: the socket is unusable. 1 with err->code set:
+ * the message was malformed.
  */
 int desk_step(struct desk *d, int sock, struct brig_error *err);
 

@@ -31,10 +31,10 @@ void link_pair_renew(struct link_pair *p)
 	if (p->theirs >= 0)
 		return;
 	fd_closep(&p->ours);
-	(void)make_pair(p, NULL); /* then it is made for the question */
+	(void)make_pair(p, NULL); /* on failure, the pair is made when it is needed */
 }
 
-/* On the pair, which is made if there is none that is new. */
+/* Sends a request on the pair, which is created unless a fresh one exists. */
 static int ask_on(int link, const struct packet_out *w, struct link_pair *p, struct brig_error *err)
 {
 	int rc = 0;
@@ -46,7 +46,7 @@ static int ask_on(int link, const struct packet_out *w, struct link_pair *p, str
 	if (rc < 0)
 		return rc;
 	rc = packet_send(link, w, p->theirs);
-	fd_closep(&p->theirs); /* so that the recorder's end is the end */
+	fd_closep(&p->theirs); /* so that the recorder's end is the only one, and its closing is seen */
 	if (rc == -EMSGSIZE)
 		return err_set(err, BRIG_E_USAGE, 0, "this is longer than anything that the recorder takes");
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the recorder") : 0;
@@ -63,7 +63,7 @@ int link_ask(int link, const struct packet_out *w, int *ret_reply, struct brig_e
 	return rc;
 }
 
-/* What the answer says: 1, or the error that it brings. */
+/* 1, or the error in the answer. */
 static int hear(const struct packet_in *m, struct brig_error *err)
 {
 	uint64_t code = packet_get_number(m, PACKET_code, 0);
@@ -110,7 +110,7 @@ static int call_once(int link, const struct packet_out *w, struct link_pair *pai
 		if (err->sys != EAGAIN || ms_left(deadline_ns) == 0)
 			return rc;
 		(void)wait_poll(&p, 1, ms_left(deadline_ns));
-		wait_sleep(NS_PER_MS); /* there may be room, but too many descriptors on their way */
+		wait_sleep(NS_PER_MS); /* there may be room, but too many descriptors in flight */
 	}
 	p = (struct pollfd){ .fd = pair->ours, .events = POLLIN };
 	while ((rc = link_answer(pair->ours, ret, err)) == 0) {
@@ -123,8 +123,8 @@ static int call_once(int link, const struct packet_out *w, struct link_pair *pai
 }
 
 /*
- * Another run of the handle may ask while this one waits: what it finds of the pair are no new ends, or, if it was renewed meanwhile,
- * others than ours.
+ * Another run of the handle may send a request while this one waits, so this run takes the pair's ends for itself; if
+ * the pair was renewed meanwhile, it holds other ends.
  */
 static int call_on(int link, const struct packet_out *w, struct link_pair *spare, struct packet_in *ret,
 		   struct brig_error *err)
@@ -143,7 +143,7 @@ static int call_on(int link, const struct packet_out *w, struct link_pair *spare
 	if (rc < 0 && err)
 		*err = why;
 	if (spare->ours < 0)
-		spare->ours = fd_move(&pair.ours); /* to be closed later */
+		spare->ours = fd_move(&pair.ours); /* closed later */
 	link_pair_release(&pair);
 	return rc < 0 ? rc : 0;
 }

@@ -76,7 +76,7 @@ int packet_send(int sock, const struct packet_out *w, int beside)
 		fds[n_fds++] = file;
 	}
 	rc = fd_send_record(sock, pieces, in_file ? 1 : 2, fds, n_fds, MSG_DONTWAIT);
-	/* ETOOMANYREFS: descriptors on their way, which become fewer as the other takes them. */
+	/* ETOOMANYREFS: too many descriptors in flight; the receiver reduces them. */
 	return rc == -ENOBUFS || rc == -ETOOMANYREFS ? -EAGAIN : rc;
 }
 
@@ -130,7 +130,7 @@ const char *packet_check(const struct packet_head *head, const char *bytes, size
 									       : NULL;
 }
 
-/* Answers bring no descriptor to answer on: then the first is the file. */
+/* Answers carry no reply socket, so their first descriptor is the file. */
 static const char *read_parts(struct packet_in *m, const struct packet_head *head, size_t n_bytes, int fds[2],
 			      bool is_answer)
 {
@@ -177,7 +177,7 @@ int packet_receive(int sock, bool is_answer, struct packet_in *ret, const char *
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n == 0 ? -EPIPE : errno == EAGAIN ? 0 : -errno;
-	(void)fd_take_beside(&msg, fds, 2); /* the one to answer on, then the one with the fields */
+	(void)fd_take_beside(&msg, fds, 2); /* the reply socket, then the file with the fields */
 	if ((size_t)n < sizeof(head) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		ret->beside = fd_move(&fds[0]);
 		*ret_why = (size_t)n < sizeof(head) ? "less than a message" : "more than a message may have";

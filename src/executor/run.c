@@ -2,16 +2,16 @@
 /*
  * One request, end to end:
  *
- *	resolve   policy and language become plans, immutable from here on
- *	probe     a backend is chosen; what it cannot enforce refuses the run, unless the policy gives it up by name
- *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
- *	packages  that it asks for are looked up, or installed in a cell of their own
- *	compile   in a cell of its own, for languages that need it, unless the cache has the outcome
+ *	resolve   policy and language become plans, which are immutable from here on
+ *	probe     selects a backend; protections that it lacks refuse the run, unless the policy names them as optional
+ *	inspect   inspects the code while the cell is built; a blocking finding ends the run before anything starts
+ *	packages  looks up requested packages, or installs them in a cell of their own
+ *	compile   in a cell of its own, for languages that need it, unless the output is cached
  *	run       in a fresh cell
- *	record    on every path, whatever became of the others
+ *	record    on every path, whatever the outcome of the other steps
  *
  * Each of packages, compile and run is a stage: begin, finish, watch, inspect, collect, verify, release (stage.c).
- * Whatever happens is a verdict in the result; nothing is reported any other way.
+ * Every outcome is a verdict in the result; nothing is reported in any other way.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@
 #include "keeper/keeper.h"
 #include "sys/proc.h"
 
-#define TRIES_MAX         3 /* a cell that was made ahead, one that is made for the run, another keeper */
+#define TRIES_MAX         3 /* a waiting cell, a new cell, another keeper */
 #define SESSION_SAMPLE_MS 1000
 
 struct run {
@@ -51,8 +51,8 @@ struct run {
 	struct selection chosen;
 	protection_set allowed; /* allow_degraded */
 	struct rules_in_use judged_by;
-	struct inspect_job *inspection; /* under way */
-	bool inspected;                 /* begun, or not wanted */
+	struct inspect_job *inspection; /* in progress */
+	bool inspected;                 /* started, or not wanted */
 	bool stopped;                   /* by its findings */
 	struct asked_modules asked;
 	struct used_environment environment;
@@ -71,7 +71,7 @@ static int end_with(struct run *r, enum verdict v, const char *reason)
 	return -1;
 }
 
-/* Refusals and bad requests say that nothing ran; anything else is our own fault. */
+/* Refusals and invalid requests are reported as such, so nothing ran; anything else is a failure of brig. */
 static int end_with_error(struct run *r)
 {
 	bool fault = r->err.code == BRIG_E_SYSTEM || r->err.code == BRIG_E_NOMEM || r->err.code == BRIG_E_INTERNAL;
@@ -79,7 +79,7 @@ static int end_with_error(struct run *r)
 	return end_with(r, fault ? VERDICT_failed : VERDICT_refused, r->err.msg);
 }
 
-/* What it waits for while it prepares, an archive, may never arrive: then the caller cancels. */
+/* Preparation may wait for input that never comes, such as an archive, until the caller cancels. */
 static int end_unprepared(struct run *r)
 {
 	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
@@ -108,7 +108,7 @@ static int step_resolve(struct run *r)
 		res->inspection = (enum inspection)r->prepared.resolved.set.inspection;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
 		       policy_layer_name[r->prepared.resolved.trust_from]);
-	/* What could not be resolved is recorded according to the policy's base values. */
+	/* A request that could not be resolved is recorded under the policy's base values. */
 	record_begin(&r->recording, &r->prepared.subject,
 		     rc < 0 ? policy_base(r->x->policy) : &r->prepared.resolved.set);
 	if (rc < 0)
@@ -134,7 +134,7 @@ static int end_blocked(struct run *r, const struct findings *f)
 	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
 }
 
-/* Who asks for packages, and may, is going to import them; so is who uses an environment that has them. */
+/* A request that asks for packages, and may, will import them; so will one that uses an environment with packages. */
 static int find_asked_modules(struct run *r, struct inspect_request *what)
 {
 	const struct brig_request *req = r->req;
@@ -167,7 +167,7 @@ static struct inspect_request what_to_inspect(const struct run *r)
 					 .allowed_commands = &set->allowed_commands };
 }
 
-/* It is read in a process of its own. */
+/* A separate process runs the inspection. */
 static int begin_inspection(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
@@ -176,7 +176,7 @@ static int begin_inspection(struct run *r)
 	if (r->inspected)
 		return 0;
 	r->inspected = true;
-	/* The name in the workspace, not the caller's: that is what the engine will go by. */
+	/* The name in the workspace, not the caller's, because the runtime uses that one. */
 	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
 	if (find_asked_modules(r, &what) < 0 ||
@@ -198,7 +198,7 @@ static void tell_findings(const struct run *r)
 	}
 }
 
-/* What came with the code and is compiled with it. */
+/* Inspects files that came with the code and are compiled with it. */
 static int inspect_sources(struct run *r, struct findings *found)
 {
 	const struct inspect_request like = what_to_inspect(r);
@@ -214,7 +214,7 @@ static int inspect_sources(struct run *r, struct findings *found)
 	return sources_inspect(&all, found, &r->err);
 }
 
-/* The findings of the inspection that was started; -1 if they, or their absence, end the run. */
+/* Waits for the inspection's findings; -1 if they, or their absence, end the run. */
 static int await_inspection(struct run *r)
 {
 	struct findings *found = &r->result->findings;
@@ -237,7 +237,7 @@ static int await_inspection(struct run *r)
 	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
 }
 
-/* Whether the run may begin as far as the record is concerned. */
+/* Checks that the run can be recorded as required. */
 static int check_record(struct run *r)
 {
 	return record_prepare(r->x->recorder, &r->recording, r->result, &r->err) < 0 ? end_with_error(r) : 0;
@@ -256,20 +256,26 @@ static void tell_started(void *arg)
 		r->req->on_started(r->req->user, &what);
 }
 
-/* While the cell is built: nothing of the program has run, and nothing will before this returns. */
+/* Runs while the cell is built: nothing of the program has run, and nothing will before this returns. */
 static int inspect_between(void *arg, struct brig_error *err)
 {
 	struct run *r = arg;
 	bool unrecorded;
 
-	/* The record is prepared while the code is read.  What is blocked is blocked, whether or not it could be recorded. */
+	/*
+	 * Prepares the record while the code is inspected. A blocked request stays blocked even if it cannot be
+	 * recorded.
+	 */
 	r->stopped = begin_inspection(r) < 0;
 	unrecorded = !r->stopped && check_record(r) < 0;
 	r->stopped = r->stopped || await_inspection(r) < 0 || unrecorded;
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
 }
 
-/* A compiler is a program too: it is not started on code that will be blocked.  Else the cell is built meanwhile. */
+/*
+ * A compiler is a program, too: it is not started on code that will be blocked. Otherwise the inspection runs while the
+ * cell is built.
+ */
 static int step_inspect(struct run *r)
 {
 	return r->prepared.lang->compiles ? await_inspection(r) : 0;
@@ -283,7 +289,7 @@ static struct select_ask what_to_ask(const struct run *r)
 				    .trust = r->prepared.resolved.trust };
 }
 
-/* Said before anything runs, too: afterwards it may be too late to know. */
+/* Issued before anything runs: afterwards may be too late. */
 static void warn_of_direct(struct run *r)
 {
 	static const char text[] =
@@ -295,7 +301,7 @@ static void warn_of_direct(struct run *r)
 		r->req->on_notice(r->req->user, text);
 }
 
-/* Configuring an image means that its programs are expected. */
+/* A configured image means that its programs are expected. */
 static void warn_of_image(struct run *r)
 {
 	const struct policy_resolved *p = &r->prepared.resolved;
@@ -307,7 +313,7 @@ static void warn_of_image(struct run *r)
 			    p->set.docker_image, p->origin[SET_docker_image].place, r->chosen.ops->name);
 }
 
-/* The plans are made for the chosen backend: what it cannot give by nature is no broken promise. */
+/* Plans are made for the selected backend: what it never provides is not promised. */
 static void adopt_selection(struct run *r)
 {
 	const struct selection *s = &r->chosen;
@@ -325,7 +331,7 @@ static void adopt_selection(struct run *r)
 		warn_of_direct(r);
 }
 
-/* A backend whose cells have no such user is passed over like one that cannot keep the rest of the policy. */
+/* A backend whose cells lack the user is skipped like one that cannot enforce the policy. */
 static int settle_user(struct run *r, const struct select_ask *ask, struct brig_error *err)
 {
 	while (user_find(&r->prepared, &r->chosen, r->req, err) < 0)
@@ -352,7 +358,7 @@ static int step_probe(struct run *r)
 	return 0;
 }
 
-/* A backend that refused while it built the cell has run nothing, so auto may go on to the next one. */
+/* A backend that failed while building the cell has run nothing, so auto may try the next one. */
 static bool moves_on(struct run *r, const struct stage *s)
 {
 	const struct select_ask ask = what_to_ask(r);
@@ -378,7 +384,7 @@ static void adopt_verdict(struct run *r, const struct stage *s)
 	(void)str_copy(res->reason, sizeof(res->reason), s->reason);
 }
 
-/* A step before the run has failed: what it wrote is the result's output. */
+/* A step before the run has failed: its output becomes the result's output. */
 static void report_failure(struct run *r, const struct stage *s, const char *why, struct buf *out, struct buf *err)
 {
 	struct result *res = r->result;
@@ -402,7 +408,7 @@ static void report_failure(struct run *r, const struct stage *s, const char *why
 	}
 }
 
-/* Where another process starts the keepers this one makes no cell: it may not have the rights for it, nor is it to. */
+/* If another process starts the keepers, this one creates no cells: it may lack the rights, and must not. */
 static bool refuse_own_cell(struct stage *s, const struct plan *plan)
 {
 	const char *lacks = job_lacks(plan);
@@ -414,7 +420,7 @@ static bool refuse_own_cell(struct stage *s, const struct plan *plan)
 	return true;
 }
 
-/* One attempt; false: it came to nothing before the program had begun, in a way that another one may not. */
+/* One attempt; false: it failed before the program started, and another attempt may succeed. */
 static bool execute_once(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
 {
 	const struct warm_ask ask = { .request = &r->prepared,
@@ -435,10 +441,7 @@ static bool execute_once(struct run *r, struct stage *s, struct plan *plan, bool
 	return s->built || s->may_have_begun || r->stopped || !keeper || (!plan->waits_at && keeper_is_alive(keeper));
 }
 
-/*
- * In a cell that is there already, if there can be one; if that comes to nothing, in one that is made for it; and if the
- * keeper was killed meanwhile, by another one.
- */
+/* Tries a waiting cell if possible, then a new cell, then, if the keeper was killed meanwhile, another keeper. */
 static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
 {
 	for (unsigned tries = 1; !execute_once(r, s, plan, may_wait && tries == 1) && tries < TRIES_MAX; tries++)
@@ -447,7 +450,7 @@ static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_
 
 static int step_packages(struct run *r);
 
-/* Before the plan of a step with a way out. */
+/* To be called before the plan of a step with network access is made. */
 static void bring_certificates(struct run *r)
 {
 	certificates_take(&r->certificates, r->chosen.ops->certificates, r->result);
@@ -507,12 +510,13 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	return -1;
 }
 
-/* Nothing is installed: the set is there, or there is no run. */
+/* Nothing is installed: if the set is missing, the run fails. */
 static int take_environment(struct run *r, const struct packages_ask *ask)
 {
 	r->packages = (struct packages)PACKAGES_INIT;
 	if (packages_take(&r->packages, ask, &r->environment.env, r->result, &r->err) < 0)
-		return await_inspection(r) < 0 ? -1 : end_with_error(r); /* what is blocked is blocked */
+		/* a finding that blocks takes precedence */
+		return await_inspection(r) < 0 ? -1 : end_with_error(r);
 	r->prepared.provision = &r->packages.provision;
 	return 0;
 }
@@ -531,7 +535,7 @@ static int step_packages(struct run *r)
 		return take_environment(r, &ask);
 	if (!packages_wanted(r->req))
 		return 0;
-	/* What installs is a program too. */
+	/* An installer is a program, too. */
 	if (await_inspection(r) < 0 || check_record(r) < 0)
 		return -1;
 	r->packages = (struct packages)PACKAGES_INIT;
@@ -585,7 +589,7 @@ static int step_compile(struct run *r)
 	return -1;
 }
 
-/* A session lasts, and may be one of hundreds that do nothing: looking at each ten times a second would keep a cpu busy. */
+/* A session lives long and may be one of hundreds of idle ones: sampling each ten times a second would load a CPU. */
 static uint64_t sample_interval_ms(const struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
@@ -623,7 +627,7 @@ static int step_run(struct run *r)
 
 	if (set->network_mode == NETWORK_ALLOWLIST)
 		bring_certificates(r);
-	/* What is blocked is blocked, whether or not it could have been run. */
+	/* A finding that blocks takes precedence over an error in the plan. */
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
 		return await_inspection(r) < 0 ? -1 : end_with_error(r);
 	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
@@ -634,7 +638,7 @@ static int step_run(struct run *r)
 	if (p.plan.egress)
 		outside = outside_rules(&set->whitelist, set);
 	execute(r, &s, &p.plan, /* may_wait= */ true);
-	/* What one backend compiled or installed is not run by another. */
+	/* Compiled or installed output of one backend is not used with another. */
 	if (!r->prepared.lang->compiles && !r->prepared.provision && moves_on(r, &s))
 		return step_run(r);
 	if (!r->stopped)
@@ -644,7 +648,10 @@ static int step_run(struct run *r)
 	return 0;
 }
 
-/* Others remove what is left of the cells while the audit entry is written; what they cannot is recorded after it. */
+/*
+ * The keeper or backend removes remains of the cells while the audit entry is written; what it cannot remove is
+ * recorded afterwards.
+ */
 static void settle(struct run *r)
 {
 	const struct backend_ops *ops = r->chosen.ops;
@@ -662,7 +669,7 @@ static const struct {
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
 } steps[] = {
 	{ "resolve", step_resolve, PHASE_RESOLVE },
-	/* Before the inspection's process is there: on cgroup v2 brig must be alone in its group to divide it. */
+	/* Before the inspection's process exists: on cgroup v2, brig must be alone in its cgroup to divide it. */
 	{ "probe", step_probe, PHASE_RESOLVE },
 	{ "inspect", step_inspect, PHASE_INSPECT },
 	{ "packages", step_packages, PHASE_COUNT },
@@ -670,7 +677,7 @@ static const struct {
 	{ "run", step_run, PHASE_COUNT },
 };
 
-/* One after the other, up to the first that decides the verdict. */
+/* Runs the steps in order until one decides the verdict. */
 static void take_steps(struct run *r)
 {
 	int rc = 0;
@@ -720,7 +727,8 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	record_finish(x->recorder, &r->recording, ret);
 	trace_step(req, "", "record", begin + ret->total_ns, clock_now_ns());
 	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
-		rulebook_refill(x->rules, &r->judged_by); /* other cells take so long that it would not be noticed */
+		/* cells of other backends take so long to create that refilling would gain nothing */
+		rulebook_refill(x->rules, &r->judged_by);
 	warm_put(x->warm, &r->keeper);
 	rules_put(&r->judged_by);
 	prepared_request_release(&r->prepared);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice is made by asking: each candidate is opened, which tells what this host cannot give, and the policy
- * decides whether that may be missing.  Three things can excuse a missing protection:
+ * A backend is selected by asking: each candidate is opened, which reports the protections that this host cannot
+ * provide, and the policy decides whether they may be missing. Three things can excuse a missing protection:
  *
- *	allow_degraded names it           for any backend
- *	the backend gives it nowhere      if the backend was chosen by name: naming it accepts its nature
- *	the same, and auto found it       too, but an essential one not for untrusted code
+ *	allow_degraded names it               for any backend
+ *	the backend never provides it         if the backend was named: naming it accepts its nature
+ *	the same, and auto selected it        as well, except essential protections for untrusted code
  *
- * All three are listed in degraded[] of the result; nothing is excused in silence.  What a backend gives elsewhere but
- * not here is refused like anything else (INV-4).  `direct` is a candidate of auto only with fallback: direct.
+ * All three are listed in degraded[] of the result; nothing is excused silently. A protection that a backend provides
+ * elsewhere but not on this host leads to refusal like any other (INV-4). `direct` is a candidate of auto only with
+ * fallback: direct.
  *
- * A host that serves more than one request stays open for as long as the handle: finding out what it can give costs more
- * than a small program, and on cgroup v2 brig has to be alone in its group for it, which it is only before its first cell.
+ * A backend host that serves more than one request stays open as long as the handle: probing costs more than a small
+ * program, and on cgroup v2 it requires that brig is alone in its cgroup, which is only so before its first cell.
  *
- * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
- * Configuring an image (docker_image) asks for its programs, which only a container has: then docker is tried first,
- * and a choice other than that says that the image is not used.
+ * Native comes first in the order, so where it works, the others are not even opened. Configuring an image
+ * (docker_image) asks for its programs, which only a container has: then docker comes first, and if another backend is
+ * selected, the selection says that the image is not used.
  */
 #include "executor/select.h"
 
@@ -61,7 +62,7 @@ protection_set select_excused(const struct backend_ops *ops, protection_set miss
 	return by_name || trust != TRUST_UNTRUSTED ? excused : excused & ~essential();
 }
 
-/* Their names with commas between them. */
+/* Adds their names, separated by commas. */
 static void list_names(protection_set set, const char *between, struct buf *out)
 {
 	for (enum protection p = 0; p < PROT_COUNT; p++)
@@ -69,8 +70,10 @@ static void list_names(protection_set set, const char *between, struct buf *out)
 			buf_addf(out, "%s%s", out->len ? between : "", protection_info[p].name);
 }
 
-/* Everything that is missing, so that it need not be discovered one by one; what to paste names those that may be,
- * those that are given up already included.  Where there are several the first, which matters most, is explained. */
+/*
+ * Reports everything that is missing at once; the suggested setting names those that may be missing, including those
+ * already given up. Of several, the first and most important is explained.
+ */
 static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up,
 		  struct brig_error *err)
 {
@@ -99,8 +102,8 @@ struct kept_host {
 	const struct backend_ops *ops;
 	struct backend_host *host;
 	protection_set missing;
-	struct settings set; /* that it was opened with */
-	pid_t opened_by;     /* a fork shares descriptors but not children: it opens its own */
+	struct settings set; /* it was opened with these */
+	pid_t opened_by;     /* after a fork the child opens its own, because children are not shared */
 };
 
 static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct backend_ops *ops,
@@ -113,7 +116,7 @@ static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct 
 	return k;
 }
 
-/* What was opened but cannot be kept for lack of memory belongs to the selection. */
+/* A host that cannot be kept for lack of memory belongs to the selection. */
 static void keep(struct kept_hosts *hosts, const struct settings *set, struct selection *s)
 {
 	struct kept_host *k = malloc(sizeof(*k));
@@ -164,7 +167,7 @@ static int open_host(const struct select_ask *ask, const struct backend_ops *ops
 
 /* ---- choosing --------------------------------------------------------------------------------- */
 
-/* Opens one backend; fills the selection if it can keep the policy, and leaves it empty if not. */
+/* Opens one backend; fills the selection if it can enforce the policy, and leaves it empty otherwise. */
 static int try_backend(const struct select_ask *ask, enum backend_kind kind, bool by_name, struct selection *s,
 		       struct brig_error *err)
 {
@@ -187,8 +190,8 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 }
 
 /*
- * The first reason in full, later ones behind it: it is the first backend's fix that helps most.  Of one that does not fit, what it
- * says before its details, or nothing: half a sentence helps nobody.
+ * The first reason in full, further ones after it: fixing the first backend helps most. Of a reason that does not fit,
+ * only the part before its details, or nothing.
  */
 static void add_reason(struct brig_error *all, enum backend_kind kind, const struct brig_error *why)
 {
@@ -209,7 +212,7 @@ static void add_reason(struct brig_error *all, enum backend_kind kind, const str
 		all->msg[len] = '\0';
 }
 
-/* The first from *at on that can keep the policy. */
+/* Tries the backends from *at on until one can enforce the policy. */
 static int try_from(const struct select_ask *ask, size_t at, struct brig_error *reasons, struct selection *s,
 		    struct brig_error *err)
 {

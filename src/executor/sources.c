@@ -56,7 +56,7 @@ static int read_source(const struct walk_entry *e, struct buf *ret, struct brig_
 		       : 0;
 }
 
-/* Their places are those of another file than the code: the message says of which. */
+/* The positions belong to another file than the code: the message names that file. */
 static bool add_findings(const struct findings *of_file, const char *path, struct findings *ret)
 {
 	bool whole = true;

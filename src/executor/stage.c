@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a cell as a table of steps.  Whatever step fails, the steps reached are undone in reverse
- * (INV-3).  The verdict is decided when every process of the cell is dead, from what the kernel counted
- * and what init reported over a channel that the program never held.
+ * The life of a cell as a table of steps. If a step fails, the steps reached are undone in reverse order (INV-3). The
+ * verdict is decided when all processes of the cell are dead, from the kernel's counters and init's reports over a
+ * channel that the program never had.
  */
 #include "executor/stage.h"
 
@@ -55,7 +55,7 @@ static bool cpu_is_over(const struct stage *s)
 	return s->usage.cpu_ms >= s->plan->limits.cpu_time_ms;
 }
 
-/* A limit that made the program fail: known from the kernel's counters, not from what the program says. */
+/* A limit that caused the failure, known from the kernel's counters, not from the program's output. */
 static bool judge_caps(struct stage *s, const struct exit_info *e)
 {
 	char text[32];
@@ -96,7 +96,7 @@ static void judge_exit(struct stage *s, const struct exit_info *e)
 		set_verdict(s, VERDICT_crash, "killed by %s", signal_name(e->signal, name, sizeof(name)));
 }
 
-/* A session goes on when a process of it was killed for memory, unless that was its steward. */
+/* A session continues if one of its processes was killed for memory, unless that was the steward. */
 static bool is_out_of_memory(const struct stage *s)
 {
 	const struct exit_info *e = &s->watch->exit;
@@ -145,7 +145,7 @@ static void judge(struct stage *s)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
-/* 0, or -1 with the verdict that rc stands for. */
+/* 0, or -1 with the verdict for rc set. */
 static int unless_failed(struct stage *s, int rc)
 {
 	if (rc < 0)
@@ -168,7 +168,7 @@ static int step_begin(struct stage *s)
 	return unless_failed(s, rc);
 }
 
-/* The cell is being built meanwhile, where its backend can leave that to others. */
+/* The cell is built meanwhile, if the backend can delegate that. */
 static int step_between(struct stage *s)
 {
 	struct pollfd gave_up = { .fd = s->req->cancel_fd, .events = POLLIN };
@@ -240,7 +240,7 @@ static int step_watch(struct stage *s)
 	if (s->on_ready)
 		s->on_ready(s->between_arg);
 	watch_run(w, &s->err);
-	return 0; /* however it ended, the evidence is wanted */
+	return 0; /* the evidence is wanted however it ended */
 }
 
 static void note_denied(struct stage *s)
@@ -252,10 +252,10 @@ static void note_denied(struct stage *s)
 	s->backend->denied(s->cell, d);
 	if (d->unseen)
 		result_warn(s->result, "%s", d->unseen);
-	d->unseen = NULL; /* said; a second cell has a word of its own */
+	d->unseen = NULL; /* reported; a second cell has its own text */
 }
 
-/* Evidence is read in two looks: at the cell with its processes, and at what is left without them. */
+/* Evidence is read twice: from the cell with its processes, and from what remains without them. */
 static int step_read_back(struct stage *s)
 {
 	uint64_t deadline_ns;
@@ -281,7 +281,7 @@ static int step_read_back(struct stage *s)
 
 static void read_collected(struct stage *s, int fd)
 {
-	char *piece = s->watch->piece; /* the program's output is all in */
+	char *piece = s->watch->piece; /* free for use, since the program's output is complete */
 	ssize_t n;
 
 	while ((n = read(fd, piece, WATCH_PIECE)) > 0)
@@ -300,8 +300,8 @@ static int step_collect(struct stage *s)
 	if (fd >= 0)
 		read_collected(s, fd);
 	if (s->collect_anyway)
-		return 0; /* who asked for it judges it */
-	if (fd < 0)       /* not "error": its status would be the step's own, which is 0 */
+		return 0; /* the caller judges it */
+	if (fd < 0)       /* not "error", whose exit status would be the step's, which is 0 */
 		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step,
 			    s->collect);
 	if (s->collected->full || s->collected->no_memory)
@@ -315,7 +315,7 @@ static int step_verify(struct stage *s)
 	struct verify_outcome v;
 
 	if (s->watch->ending == END_FAILED)
-		return 0; /* there was nothing to keep a promise to */
+		return 0; /* no protections to check */
 	v = verify_run(s->plan, s->facts, &r->evidence);
 	r->degraded |= v.degraded;
 	if (v.first_broken)
@@ -346,8 +346,8 @@ static int step_conclude(struct stage *s)
 }
 
 /*
- * A request that cannot be fulfilled is not a success, however well the program ended.  That there was more of it than
- * the limits let brig look at is the program's doing, and not brig's.
+ * A request that could not be fulfilled is not a success, even if the program ended well. If the limits keep brig from
+ * examining everything, that is the program's fault, not brig's.
  */
 static int step_work(struct stage *s)
 {
@@ -413,7 +413,7 @@ static void run_steps(struct stage *s)
 		mark = now;
 	}
 	if (rc < 0)
-		i--; /* the step that failed has undone itself */
+		i--; /* the failed step has undone itself */
 	while (i-- > 0)
 		if (steps[i].down)
 			steps[i].down(s);

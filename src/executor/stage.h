@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plan in one cell, from begin to release.  A request has one such stage, or two: compile and run. */
+/* Runs one plan in one cell, from begin to release. A request has one stage, or two: compile and run. */
 #ifndef EXECUTOR_STAGE_H
 #define EXECUTOR_STAGE_H
 
@@ -18,44 +18,48 @@ struct stage {
 	struct backend_host *host;
 	const struct plan *plan;
 	const struct brig_request *req;
-	struct result *result; /* phases, samples, evidence, usage and warnings go there */
-	/* Called while the cell is built, before anything can run in it: negative ends the stage, and err says why.  NULL:
-	 * there is nothing to do meanwhile. */
+	struct result *result; /* receives phases, samples, evidence, usage and warnings */
+	/*
+	 * Called while the cell is built, before anything can run in it; negative ends the stage with err. May be NULL.
+	 */
 	int (*between)(void *arg, struct brig_error *err);
-	/* Called when all protections are in force and the inspection has passed, before the program is watched; NULL:
-	 * not called. */
+	/*
+	 * Called when all protections are in force and the inspection has passed, before the program is watched. May be
+	 * NULL.
+	 */
 	void (*on_ready)(void *arg);
-	void *between_arg; /* of both */
+	void *between_arg; /* for both */
 	bool with_stdin, with_output;
 	uint64_t sample_interval_ms;
 	struct buf *keep_out, *keep_err;
 	struct record_stream *record_out, *record_err; /* NULL: not recorded */
 	const char *collect;                           /* a file to fetch from the workspace; NULL: none */
-	bool collect_anyway;                           /* whatever the verdict is; a file that is not there is empty */
+	bool collect_anyway;                           /* whatever the verdict; a missing file counts as empty */
 	struct buf *collected;
-	const struct egress_rules *egress; /* with plan->egress: what the cell may reach (outside.h) */
-	/* A folder of the workspace to be handed over when the cell is dead and every promise was kept; NULL: none. */
+	const struct egress_rules *egress; /* with plan->egress: what the cell may connect to (outside.h) */
+	/* A folder of the workspace to hand over once the cell is dead and all protections were kept; NULL: none. */
 	const char *harvest;
 	int (*on_harvest)(void *arg, int folder, struct brig_error *err);
 	void *harvest_arg;
-	/* Called every second while it runs; NULL: not called, and samples are taken instead. */
+	/* Called every second while the program runs; NULL: samples are taken instead. */
 	void (*on_tick)(struct stage *s, void *arg);
 	void *tick_arg;
-	const struct session_link *session; /* of plan->session; NULL: it is none */
-	struct live *live;                  /* of a program; NULL: not wanted */
-	struct work *work;                  /* its workspace and artifacts (work.h); NULL: neither */
-	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: not called. */
+	const struct session_link *session; /* for plan->session; NULL: no session */
+	struct live *live;                  /* publishes the running program; NULL: not wanted */
+	struct work *work;                  /* workspace and artifacts (work.h); NULL: neither */
+	/* Called when the cell is dead and judged; may change verdict, exit_code and reason. May be NULL. */
 	void (*conclude)(struct stage *s, void *arg);
 	void *conclude_arg;
-	/* The same with the changes of the workspace known, before any is applied; with conclude_arg. */
+	/* Called when the changes of the workspace are known, before any is applied; with conclude_arg. May be NULL. */
 	void (*on_changes)(struct stage *s, void *arg);
-	const char *const *ours; /* names at the top of the workspace that are brig's, besides the plan's files */
+	const char *const *ours; /* brig's own names at the top of the workspace, besides the plan's files */
 	size_t n_ours;
-	bool (*was_forked)(const struct cell *c);  /* whether its interpreter shares its start with others; likewise */
-	bool (*was_waiting)(const struct cell *c); /* whether the cell was there before the request; NULL: it was not */
+	/* whether the interpreter was forked from a shared start; NULL: no */
+	bool (*was_forked)(const struct cell *c);
+	bool (*was_waiting)(const struct cell *c); /* whether the cell existed before the request; NULL: no */
 	/* filled by stage_execute */
-	bool built;          /* the cell was there, and the program could begin */
-	bool may_have_begun; /* the program, whether it was seen to or not: it is never run a second time */
+	bool built;          /* the cell was complete, and the program could start */
+	bool may_have_begun; /* the program may have started, even if unobserved: it must never be run again */
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];
 	int exit_code, signal;

@@ -2,14 +2,14 @@
 /*
  * Commands.
  *
- * A command is a program and its arguments; no shell is in between.  The inspection, which reads command lines, gets
- * the words quoted where a shell would take them for more than words, so that `echo ';' rm` is an echo with two
- * arguments in its eyes too.  The same line is what audit and history remember.
+ * A command is a program and its arguments, without a shell in between. The inspection, which parses command lines,
+ * gets the words quoted wherever a shell would interpret them, so `echo ';' rm` is an echo with two arguments there,
+ * too. Audit log and history record the same line.
  *
- * The program is looked for as a shell in the cell would: along PATH.  Where the cell's programs are the host's they are
- * found beforehand, and a missing one refuses the run.  Else (an image, a root of its own, a PATH of the request, a
- * program in the workspace) env(1) looks for it inside, with its usual exit codes: 127 for what is not there, 126 for
- * what cannot be executed.
+ * The program is looked up as a shell in the cell would: along PATH. If the cell's programs are the host's, the lookup
+ * happens beforehand, and a missing program refuses the run. Otherwise (an image, a root of its own, a PATH of the
+ * request, a program in the workspace) env(1) looks it up inside, with its usual exit codes: 127 if it is missing, 126
+ * if it cannot be executed.
  */
 #include "executor/subject.h"
 
@@ -19,11 +19,11 @@
 #include "backend/guest/steward.h"
 #include "base/str.h"
 
-#define LINE_MAX_BYTES (5 * (size_t)BRIG_STRINGS_MAX) /* each byte may need five: '\'' and the quotes around */
+#define LINE_MAX_BYTES (5 * (size_t)BRIG_STRINGS_MAX) /* a byte may need five: '\'' and the surrounding quotes */
 
 /* ---- the text ------------------------------------------------------------------------------------ */
 
-/* Words that mean something to a shell without having a special character in them. */
+/* Words that a shell interprets although they contain no special characters. */
 static bool is_reserved(const char *word)
 {
 	static const char *const reserved[] = { "if",   "then",     "else",   "elif",  "fi",    "do",
@@ -55,7 +55,7 @@ static void add_quoted(struct buf *b, const char *word)
 	(void)buf_adds(b, "'");
 }
 
-/* The words as a line for people and for the inspection. */
+/* Joins the words to a line for people and for the inspection. */
 static int make_line(struct subject *s, const char *const *words, size_t n, struct brig_error *err)
 {
 	AUTO_BUF line = BUF_INIT(LINE_MAX_BYTES);
@@ -161,9 +161,9 @@ bool subject_inspection(const struct subject *s, const char *source, enum inspec
 {
 	*ret = INSPECT_COMMAND;
 	if (s->req->kind == SUBJECT_SESSION)
-		return false; /* what is run in it is, piece by piece */
+		return false; /* the pieces run in it are inspected one by one */
 	if (s->tests)
-		return false; /* a project is many files, and running them is what was asked for */
+		return false; /* a project consists of many files, and the caller asked to run them */
 	return s->req->kind == BRIG_KIND_COMMAND || s->req->kind == BRIG_KIND_SHELL ||
 	       inspection_kind(s->lang, source, ret);
 }
@@ -197,20 +197,20 @@ static int find_on_host(const struct subject *s, struct lang_command *ret, struc
 		(void)snprintf(paths[i], sizeof(paths[i]), "%s%.255s", dirs[i], name);
 		step.tool[i] = paths[i];
 	}
-	/* Where the host has only python3, a cell has it by both names. */
+	/* If the host has only python3, the cell has it by both names. */
 	if (str_eq(name, "python"))
 		step.tool[ARRAY_LEN(dirs)] = "/usr/bin/python3";
 	return lang_command_make(s->lang, &step, "", ret, err);
 }
 
-/* What of code in this language is written for another program than the one that is always there. */
+/* Code in this language may need a variant of its program; prefers that one. */
 static int prefer_variant(const struct subject *s, const char *source, const struct subject_place *place,
 			  struct lang_command *ret)
 {
 	const struct brig_request *req = s->req;
 	const struct language *variant;
 
-	/* Our own images have it; what others have is unknown. */
+	/* Our own images have the variant; that of other images is unknown. */
 	if (*place->set->rootfs || (place->in_image && *place->set->docker_image) || req->kind != BRIG_KIND_CODE ||
 	    !lang_is_open(s->lang, req->language, req->code, req->code_len))
 		return -ENOENT;
@@ -219,7 +219,7 @@ static int prefer_variant(const struct subject *s, const char *source, const str
 			       : lang_command_make(variant, &variant->run, source, ret, NULL);
 }
 
-/* Contexts of TypeScript need what removes its types; where that is not installed they say so. */
+/* TypeScript contexts need esbuild to remove types; if it is not installed, they say so. */
 static void show_esbuild(struct lang_command *ret)
 {
 	const struct language *lang = lang_by_name("typescript");

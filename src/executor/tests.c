@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A test run is a run of the framework whose verdict is made of two things that must agree: how the process ended, which
- * the kernel says, and the report (src/testing).  It is `ok` only if both say so.  What ended from outside (a limit, a
- * crash, the caller) keeps that verdict, and the report tells how far it came.
+ * A test run is a run of the framework whose verdict needs two sources to agree: how the process ended, according to
+ * the kernel, and the report (src/testing). It is `ok` only if both say so. A run ended from outside (a limit, a crash,
+ * the caller) keeps that verdict, and the report tells how far it came.
  */
 #include "executor/tests.h"
 
@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-/* Exit codes of a result whose process has said something else, or nothing: there is one meaning for all frameworks. */
+/* Exit codes for results whose process reported something else or nothing; the same for all frameworks. */
 static const int outcome_code[TEST_OUTCOME_COUNT] = {
 	[TESTS_OK] = 0,
 	[TESTS_FAILED] = 1,
@@ -21,7 +21,7 @@ static const int outcome_code[TEST_OUTCOME_COUNT] = {
 	[TESTS_NONE] = 5,
 };
 
-/* The row of the language, with what starts the tests instead of a program. */
+/* The language, with the test tool in place of a program. */
 static void make_language(struct tests *t)
 {
 	const struct language *base = lang_by_name(t->run.language);
@@ -31,7 +31,10 @@ static void make_language(struct tests *t)
 	t->lang.compiles = false;
 	t->lang.run = (struct lang_step){ .program = step->program,
 					  .install = step->install,
-					  /* A compiler's filter knows no sockets, and what it compiles is run. */
+					  /*
+					   * A compiler's seccomp filter allows no sockets, but here the compiled tests
+					   * run.
+					   */
 					  .family = base->compiles ? FAMILY_GENERIC : step->family,
 					  .deny_write_exec = step->deny_write_exec };
 	memcpy(t->lang.run.tool, step->tool, sizeof(step->tool));
@@ -74,7 +77,7 @@ static bool has_run(enum verdict v)
 }
 
 /*
- * Whether the key of the report is a secret: brig has it, too, and a program that sees brig's processes and has their
+ * True if the key of the report is secret: brig holds it, too, and a program that sees brig's processes and has their
  * user id can read it there.
  */
 static bool keeps_key(const struct stage *s)
@@ -118,8 +121,8 @@ const struct plan_workspace *tests_workspace(struct tests *t, const struct plan_
 }
 
 /*
- * Not every backend can hold files.  Where it cannot, a test file that differs afterwards makes the report worthless: what
- * was run is not what the project has.
+ * Not every backend can protect files. Without protection, a modified test file invalidates the report: the tests that
+ * ran are not the project's.
  */
 static void compare(struct stage *s, void *arg)
 {

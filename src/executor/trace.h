@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports each completed step to the caller (on_trace): where the time of a run goes, without a log of our own. */
+/* Reports each completed step to the caller (on_trace), to show where the time of a run goes. */
 #ifndef EXECUTOR_TRACE_H
 #define EXECUTOR_TRACE_H
 

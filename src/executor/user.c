@@ -23,7 +23,7 @@ static bool parse_numbers(const char *user, uint32_t *uid, uint32_t *gid)
 	return true;
 }
 
-/* Cells without an image have an /etc/passwd of our own, unless a rootfs brings one, which is not read. */
+/* Cells without an image have brig's own /etc/passwd, unless a rootfs brings one, which is not read. */
 static int own_user(const struct settings *set, const char *backend, uint32_t *uid, uint32_t *gid,
 		    struct brig_error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interpreter in a virtual environment is a link to one of the host, which may not be in the cell; so the cell's own
- * python3 is told where the packages are.
+ * The interpreter in a virtual environment is a link to one of the host, which may not exist in the cell; so the cell's
+ * own python3 is told where the packages are.
  *
- * Of a folder that the request names no more is shown than bin, lib and pyvenv.cfg: what else lies there (a pip.conf with
- * credentials) is nothing that programs need.  They are shown at the path that they have on the host, because the first
- * lines of the programs in bin name the interpreter by it; where the cell has something else at that path they are in
- * /opt/venv, and only `python -m` starts them.
+ * Of a folder that the request names, only bin, lib and pyvenv.cfg are visible: programs need nothing else in there
+ * (such as a pip.conf with credentials). They appear at their host path, because the first lines of the programs in bin
+ * name the interpreter by it; if the cell has something else at that path, they appear in /opt/venv, and only `python
+ * -m` starts them.
  */
 #include "executor/venv.h"
 
@@ -26,7 +26,7 @@
 
 static const char *const part_names[VENV_PARTS] = { "bin", "lib", "pyvenv.cfg" };
 
-/* "python3.11": the folder of lib that packages of a version are in. */
+/* "python3.11": the folder below lib with the packages for that version. */
 static bool is_version(const char *name)
 {
 	static const char front[] = "python3.";
@@ -53,7 +53,7 @@ static bool find_version(int lib, char dst[16])
 	return *dst;
 }
 
-/* top: where it is in the cell. */
+/* top: its path in the cell. */
 static void fill_env(struct venv *v, const char *top, const char *version)
 {
 	(void)snprintf(v->text[0], sizeof(v->text[0]), "VIRTUAL_ENV=%.*s", VENV_PATH_MAX, top);
@@ -65,7 +65,7 @@ static void fill_env(struct venv *v, const char *top, const char *version)
 		v->env[k] = v->text[k];
 }
 
-/* folder: below the project. */
+/* folder: path below the project. */
 static bool use_in_project(const struct workspace *project, const char *folder, struct venv *ret)
 {
 	char path[VENV_PATH_MAX], version[16];
@@ -94,7 +94,7 @@ bool venv_find(const struct workspace *project, struct venv *ret)
 
 /* ---- a folder that the request names ------------------------------------------------------------- */
 
-/* "python3.11" of the Python that native cells have; "": there is none. */
+/* "python3.11", the version of Python in native cells; "": none. */
 static void find_python(char dst[16])
 {
 	static const char *const places[] = { "/usr/bin/python3", "/usr/local/bin/python3" };
@@ -115,7 +115,7 @@ static bool is_readable(const struct venv *v)
 {
 	struct stat st;
 
-	if (geteuid() != 0 && idmap_find().kind == IDMAP_OWN) /* then the cell's id is the caller's */
+	if (geteuid() != 0 && idmap_find().kind == IDMAP_OWN) /* then the cell has the caller's user id */
 		return true;
 	for (size_t i = 0; i < VENV_PARTS; i++)
 		if (fstat(v->part[i], &st) < 0 || !(st.st_mode & S_IROTH) ||
@@ -164,7 +164,7 @@ static int open_parts(const struct folder *f, struct venv *v, char version[16], 
 	return 0;
 }
 
-/* Where the cell has nothing of its own, and a path of this length can be shown. */
+/* True if the cell has nothing of its own at that path, and the path is not too long. */
 static bool has_own_place(const char *path)
 {
 	static const char *const taken[] = { "/dev",      "/etc",  "/lib", "/lib32", "/lib64",
@@ -192,7 +192,7 @@ static void show(const struct folder *f, const char *top, struct venv *v)
 	v->n_binds = VENV_PARTS;
 }
 
-/* What in it cannot be started, and what to do instead. */
+/* Warns of programs that cannot be started, and says what to do instead. */
 static void warn_of_programs(const struct folder *f, bool own_place, struct venv *v)
 {
 	char link[PATH_MAX], python[PATH_MAX] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A virtual environment of Python: its packages are there for the program, and its programs in $PATH. */
+/* A Python virtual environment: provides its packages to the program, and its programs in $PATH. */
 #ifndef EXECUTOR_VENV_H
 #define EXECUTOR_VENV_H
 
@@ -7,29 +7,29 @@
 #include "model/plan.h"
 #include "workspace/workspace.h"
 
-#define VENV_PARTS    3 /* of its folder that are shown: programs, libraries, pyvenv.cfg */
+#define VENV_PARTS    3 /* parts of its folder that are visible: programs, libraries, pyvenv.cfg */
 #define VENV_PATH_MAX 128
 
 struct venv {
 	char text[3][3 * VENV_PATH_MAX];
 	const char *env[4]; /* points into text; NULL-terminated */
-	/* Of one that is not in the project: */
+	/* For one outside the project: */
 	int part[VENV_PARTS];
 	char source[VENV_PARTS][PATH_MAX + 16], target[VENV_PARTS][VENV_PATH_MAX + 16];
-	struct plan_bind bind[VENV_PARTS]; /* points into both */
+	struct plan_bind bind[VENV_PARTS]; /* points into source and target */
 	size_t n_binds;
-	char warning[512]; /* "": there is nothing to be said */
+	char warning[512]; /* "": none */
 };
 #define VENV_INIT                                     \
 	{                                             \
 		.part = { FD_NONE, FD_NONE, FD_NONE } \
 	}
 
-/* Whether the project has one at its top, .venv or venv, and shows it.  The struct must not be moved afterwards. */
+/* Looks for .venv or venv at the top of the project and uses it. The struct must not be moved afterwards. */
 bool venv_find(const struct workspace *project, struct venv *ret);
 /*
- * The one in a folder of the host; project: that it may be in, and is then used there (NULL: none).  state: path of the
- * state folder.  BRIG_E_REFUSED: it is none, or not one for the Python that cells have.
+ * Opens the one in a host folder; project: if it lies in there, it is used from there (NULL: none). state: path of the
+ * state folder. BRIG_E_REFUSED: it is no virtual environment, or not for the Python of the cells.
  */
 int venv_open(const char *path, const struct workspace *project, const char *state, struct venv *ret,
 	      struct brig_error *err);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who makes the cell of a run.
+ * Which process creates the cell of a run.
  *
- * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, as far as a job
- * can describe the plan, projects included.  What is too large for a job is made by this process, and so is everything
- * on a host that forbids execution from memory.  It is the same cell (INV-6).
+ * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, if a job can
+ * describe the plan, projects included. Plans too large for a job are executed by this process, and so is everything on
+ * hosts that forbid execution from memory. The cell is the same in both cases (INV-6).
  *
- * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
- * project, arguments, variables or a network of its own; for compilers, whatever the program is given afterwards; and
- * for sessions without variables and a network, with their steward and a Python in them.
+ * Cells are created ahead for runs that differ only in their program: code without a project, arguments, variables or a
+ * network of its own; for compilers, whatever the program is given later; and for sessions without variables and
+ * network, with their steward and a Python started.
  *
- * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
- * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
- * low gets another keeper.
+ * A keeper is started by the first run that needs it, with upper limits computed from the policy at that time: the most
+ * that any trust level could have, the root, the protections that may be missing, the folders that contain packages. A
+ * run that exceeds them gets another keeper.
  *
- * In a service the ceilings are not this process's to choose, which hears of strangers' requests: another one starts the keeper
- * (struct keeper_starter), with what the policy gives anybody at all, and a run for which that is too low is refused.
+ * In a service, this process handles untrusted requests and must not choose those limits: another process starts the
+ * keeper (struct keeper_starter) with what the policy gives anyone at all, and a run that exceeds that is refused.
  */
 #include "executor/warm.h"
 
@@ -35,19 +35,19 @@
 #define WAITING_MAX     64
 #define WAITING_SECONDS 60
 
-/* What a keeper was started for, besides what is the same for all. */
+/* What a keeper was started for, where keepers differ. */
 struct keeper_use {
 	struct keeper_use *next;
 	struct backend_host *host;
 	unsigned users;
-	pid_t started_by; /* a fork shares descriptors but not children: it starts its own */
+	pid_t started_by; /* after a fork the child starts its own, because children are not shared */
 	protection_set may_degrade;
 	bool limits_disks, waits;
-	bool fits_all; /* what it does not make nobody does */
+	bool fits_all; /* if this keeper cannot create a cell, no one may */
 	char rootfs[KEEP_PATH_MAX];
 };
 
-/* Takes it out of the list, before anything that waits: another run of this handle may look at it meanwhile. */
+/* Removes it from the list before anything that waits, since another run of this handle may walk the list meanwhile. */
 static void drop(struct keeper_use **at)
 {
 	struct keeper_use *k = *at;
@@ -71,7 +71,7 @@ void warm_hang_up(struct warm *w)
 		keeper_hang_up(k->host);
 }
 
-/* One that was killed goes with the last run that had it. */
+/* A keeper that was killed is dropped with the last run that uses it. */
 void warm_put(struct warm *w, struct keeper_use **use)
 {
 	struct keeper_use *k = MOVE_PTR(*use);
@@ -121,7 +121,7 @@ static struct limits most_limits(void)
 				.cleanup_ms = most(SET_cleanup_timeout_ms) };
 }
 
-/* Packages are in the state directory, and nowhere else.  What contexts of TypeScript need every session is shown. */
+/* Packages are only in the state directory. The files that TypeScript contexts need are visible in every session. */
 static void name_shown(struct recorder *recorder, struct keep_hello *h)
 {
 	const struct language *typescript = lang_by_name("typescript");
@@ -144,7 +144,7 @@ static bool fits(const struct keeper_use *k, const struct plan *plan, bool limit
 	       (k->fits_all || ((plan->may_degrade & ~k->may_degrade) == 0 && str_eq(k->rootfs, plan->rootfs)));
 }
 
-/* Unused ones make room: of more than KEEPERS_MAX all others are at work. */
+/* Drops unused keepers; any more than KEEPERS_MAX are in use. */
 static void make_room(struct warm *w)
 {
 	struct keeper_use **at = &w->keepers;
@@ -153,7 +153,7 @@ static void make_room(struct warm *w)
 	while (*at) {
 		if ((*at)->users == 0 && (n >= KEEPERS_MAX - 1 || !keeper_is_alive((*at)->host))) {
 			drop(at);
-			at = &w->keepers; /* the list may be another now */
+			at = &w->keepers; /* the list may have changed */
 			n = 0;
 			continue;
 		}
@@ -172,7 +172,7 @@ static void fill_waiting(struct keep_hello *h, unsigned wanted, const struct set
 	h->waiting_seconds = WAITING_SECONDS;
 }
 
-/* By this process, for one plan and all that need no more. */
+/* Starts a keeper from this process, for one plan and all that need no more than it. */
 static int start_own(const struct warm *w, const struct warm_ask *ask, const struct plan *plan, struct keeper_use *k)
 {
 	const struct settings *set = &ask->request->resolved.set;
@@ -235,7 +235,8 @@ void warm_ceilings(const struct policy *policy, struct recorder *recorder, unsig
 	AUTO_FREE struct settings *most = calloc(1, sizeof(*most));
 	bool any;
 
-	*ret = (struct keep_hello){ .maps_projects = 0 }; /* who asks may be let open more than it may read: it packs */
+	/* a client may be allowed to open more than it may read, so projects come packed */
+	*ret = (struct keep_hello){ .maps_projects = 0 };
 	for (enum trust t = 0; most && t < TRUST_COUNT; t++) {
 		if (!policy_most(policy, t, most, &any))
 			continue;
@@ -255,7 +256,10 @@ static struct keeper_use *find(struct warm *w, const struct warm_ask *ask, const
 	return start(w, ask, plan);
 }
 
-/* It comes in by a write of the program's own process, which the limits are for: that there is no room is better said by others. */
+/*
+ * A waiting cell gets the program by a write of its own process, which is subject to its limits; a program that may not
+ * fit is better reported by a new cell.
+ */
 static bool is_small(const struct plan *plan)
 {
 	return plan->files[0].len <= plan->limits.disk_bytes / 2;
@@ -266,13 +270,13 @@ static bool is_compiler(const struct plan *plan)
 	return plan->output != NULL;
 }
 
-/* What the request gives to its program besides the code; a compiler gets none of it. */
+/* True if the request gives its program anything besides the code; compilers get none of it. */
 static bool has_words(const struct warm_ask *ask, const struct plan *plan)
 {
 	return !is_compiler(plan) && (ask->req->n_env > 0 || ask->request->subject.n_args > 0);
 }
 
-/* Nothing of the request but its program is in the cell; packages are the same for all who ask for them. */
+/* True if the cell would contain nothing of the request but its program; packages are the same for all requests. */
 static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_binds; i++)
@@ -285,7 +289,7 @@ static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 	return ask->req->kind == BRIG_KIND_CODE && plan->n_files == 1 && is_small(plan);
 }
 
-/* Which word names the program's file: an argument of its interpreter, or what is executed; NULL: none does. */
+/* The word that names the program's file: an argument of its interpreter, or the program itself; NULL: none. */
 static const char *program_path(const struct plan *plan)
 {
 	static const char folder[] = PLAN_WORKSPACE "/";
@@ -298,8 +302,8 @@ static const char *program_path(const struct plan *plan)
 }
 
 /*
- * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought stay
- * its own: what they do when they are loaded is done only in a cell of that request.
+ * True if the program may be forked from an interpreter that serves others, too. Packages that a request brought remain
+ * private: what they do on loading happens only in a cell of that request.
  */
 static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 {
@@ -308,7 +312,7 @@ static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 	return pr->resolved.set.warm_forks > 0 && pr->lang->run.forks && (plan->n_binds == 0 || ask->named_packages);
 }
 
-/* Its program, or its interpreter, may be there before it. */
+/* Lets the program, or its interpreter, exist before the request. */
 static void make_wait(const struct warm_ask *ask, struct plan *plan)
 {
 	if (plan->session) {
@@ -317,7 +321,7 @@ static void make_wait(const struct warm_ask *ask, struct plan *plan)
 		return;
 	}
 	plan->waits_at = program_path(plan);
-	if (!plan->waits_at || is_compiler(plan)) /* whose process waits before it is executed */
+	if (!plan->waits_at || is_compiler(plan)) /* its process waits before it is executed */
 		return;
 	plan->interpreter_waits = ask->request->lang->run.waits;
 	plan->forks = may_fork(ask, plan);

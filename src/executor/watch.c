@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One poll loop over the program's output and input, the backend's events, the caller's cancellation and three clocks.
- * It never blocks on the program: our pipe ends do not block.  It may block in the caller's on_output; the wall clock
- * is then kept by the backend (exit_info.expired).
+ * It never blocks on the program, since our pipe ends are non-blocking. It may block in the caller's on_output;
+ * meanwhile the backend enforces the wall clock limit (exit_info.expired).
  */
 #include "executor/watch.h"
 
@@ -21,8 +21,8 @@
 #include "monitor/pace.h"
 
 /*
- * Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change.
- * Around each write, not around all of them: in between the thread may run another task (base/wait.c).
+ * Writing to a program that closed its stdin must not kill the caller, whose signal handlers must not be changed.
+ * SIGPIPE is handled around each single write, because the thread may run another task in between (base/wait.c).
  */
 struct sigpipe_guard {
 	sigset_t was;
@@ -52,7 +52,7 @@ static void sigpipe_restore(struct sigpipe_guard *g)
 	(void)pthread_sigmask(SIG_SETMASK, &g->was, NULL);
 }
 
-/* Counts and passes on one piece; false if it was more than the limit lets through. */
+/* Counts and passes on one piece; false if it exceeded the limit. */
 static bool deliver(struct watch *w, struct stream_sink *sink, const char *data, size_t len)
 {
 	uint64_t limit = w->plan->limits.output_bytes;
@@ -73,8 +73,10 @@ static bool deliver(struct watch *w, struct stream_sink *sink, const char *data,
 	return false;
 }
 
-/* Reads one piece of one stream; false if there is none yet.  Closes nothing: the descriptor is the cell's; FD_NONE marks
- * it done. */
+/*
+ * Reads one piece of one stream; false if none is available. Does not close the descriptor, which is the cell's;
+ * FD_NONE marks end of file.
+ */
 static bool pump_output(struct watch *w, int *fd, struct stream_sink *sink)
 {
 	ssize_t n = read(*fd, w->piece, WATCH_PIECE);
@@ -95,8 +97,10 @@ static void close_input(struct watch *w)
 	w->backend->close_stdin(w->cell);
 }
 
-/* What the way to the program can hold now: what the caller's input has beyond that stays the caller's, who may be a
- * shell loop that wants the rest of it.  A way that is no pipe says nothing of itself. */
+/*
+ * What the program's input pipe can hold now. Further input is left with the caller, who may be a shell loop that needs
+ * the rest. For other kinds of descriptors the room is unknown.
+ */
 static size_t input_room(const struct watch *w)
 {
 	int size = fcntl(w->fds.in, F_GETPIPE_SZ), held = 0;
@@ -106,7 +110,10 @@ static size_t input_room(const struct watch *w)
 	return held < size ? min_u64(WATCH_PIECE, (uint64_t)(size - held)) : 0;
 }
 
-/* The process that passed us a socket may change its flags, and another reader may be faster: never block on it. */
+/*
+ * The process that passed us a socket may change its flags, and another reader may be faster, so never rely on them to
+ * avoid blocking.
+ */
 static ssize_t read_input(int fd, void *dst, size_t size)
 {
 	ssize_t n = recv(fd, dst, size, MSG_DONTWAIT);
@@ -133,7 +140,7 @@ static void refill_input(struct watch *w)
 	w->input_len = (size_t)n;
 }
 
-/* What of the input is at hand: the caller's memory, or the last piece read from the caller's descriptor. */
+/* The available input: the caller's memory, or the last piece read from the caller's descriptor. */
 static const char *input_piece(const struct watch *w, size_t *len)
 {
 	const char *base = w->req->stdin_fd >= 0 ? w->input : w->req->stdin_data;
@@ -150,7 +157,7 @@ static void pump_input(struct watch *w)
 	ssize_t n;
 	int sys;
 
-	if (w->input_full) { /* there is nothing to write, but room again */
+	if (w->input_full) { /* nothing to write, but there is room again */
 		w->input_full = false;
 		return;
 	}
@@ -161,7 +168,7 @@ static void pump_input(struct watch *w)
 	errno = sys;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0) { /* EPIPE: the program does not want more */
+	if (n < 0) { /* EPIPE: the program closed its input */
 		close_input(w);
 		return;
 	}
@@ -189,7 +196,7 @@ static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_EVENT] = (struct pollfd){ .fd = w->fds.event, .events = POLLIN };
 	slot[SLOT_TOLD] = (struct pollfd){ .fd = w->fds.told ? *w->fds.told : -1, .events = POLLIN };
 	slot[SLOT_CANCEL] = (struct pollfd){ .fd = w->req->cancel_fd, .events = POLLIN };
-	/* Either there is something to write, or something to read: never both, so input needs one buffer. */
+	/* There is either something to write or something to read, never both, so one buffer suffices. */
 	slot[SLOT_IN] = (struct pollfd){ .fd = !w->input_done && wants_room ? w->fds.in : -1, .events = POLLOUT };
 	slot[SLOT_SOURCE] =
 		(struct pollfd){ .fd = !w->input_done && !wants_room ? w->req->stdin_fd : -1, .events = POLLIN };
@@ -210,7 +217,7 @@ static void take_sample(struct watch *w, uint64_t now)
 	public.disk_bytes = w->backend->disk_bytes ? w->backend->disk_bytes(w->cell) : 0;
 	if (w->req->on_sample)
 		w->req->on_sample(w->req->user, &public);
-	/* cgroup v1 kills one process, not the group: the rest must not run on as if nothing had happened. */
+	/* cgroup v1 kills one process, not the group: the others must not continue. */
 	if (!w->session && w->backend->oom_kills(w->cell) > 0)
 		w->ending = END_MEMORY;
 }
@@ -222,7 +229,7 @@ static bool take_event(struct watch *w, struct brig_error *err)
 
 	do {
 		what = w->backend->on_event(w->cell, &w->exit, err);
-	} while (what == CELL_STARTED); /* more may be behind it, and no poll would tell */
+	} while (what == CELL_STARTED); /* more events may be queued, which poll() would not report */
 	switch (what) {
 	case CELL_FINISHED:
 		w->ending = w->exit.expired ? END_WALL : END_EXIT;
@@ -237,7 +244,9 @@ static bool take_event(struct watch *w, struct brig_error *err)
 	return false;
 }
 
-/* True when the run is over.  We may have been held up since the last look: what the cell said meanwhile comes first. */
+/*
+ * True when the run is over. This process may have been delayed since the last check, so events of the cell come first.
+ */
 static bool check_clocks(struct watch *w, struct pace *p, struct brig_error *err)
 {
 	uint64_t now = clock_now_ns();
@@ -267,7 +276,7 @@ static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct 
 		(void)pump_output(w, &w->fds.out, &w->out);
 	if (slot[SLOT_ERR].revents && w->ending == END_EXIT)
 		(void)pump_output(w, &w->fds.err, &w->err);
-	if (slot[SLOT_IN].revents & POLLERR) /* the program does not want more */
+	if (slot[SLOT_IN].revents & POLLERR) /* the program closed its input */
 		close_input(w);
 	else if (slot[SLOT_IN].revents)
 		pump_input(w);
@@ -281,7 +290,7 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 	struct pollfd slot[SLOT_COUNT];
 	bool over;
 
-	w->ending = END_EXIT; /* until something else is known */
+	w->ending = END_EXIT; /* unless something else is found */
 	over = take_event(w, err);
 	while (!over) {
 		int n;
@@ -297,7 +306,7 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 	}
 }
 
-/* How fast cpu time can pass: without a quota as fast as there are cpus. */
+/* How fast CPU time can pass: without a quota, by the number of CPUs. */
 static uint64_t cpu_percent_kept(const struct plan *plan)
 {
 	bool quota = !(plan->may_degrade & PROT_BIT(PROT_cpu_quota));
@@ -331,7 +340,7 @@ void watch_run(struct watch *w, struct brig_error *err)
 	};
 	pace_start(&pace, w->started_ns);
 	if (w->session) {
-		w->input_done = true; /* as far as this watch is concerned */
+		w->input_done = true; /* the session uses the descriptor, not this watch */
 		w->session->on_control(w->session->arg, w->fds.in);
 	} else {
 		begin_input(w);
@@ -339,14 +348,14 @@ void watch_run(struct watch *w, struct brig_error *err)
 	tell_live(w, w->cell);
 	loop(w, &pace, err);
 	tell_live(w, NULL);
-	/* By the cell's own word where it gave one: we may have been held up since. */
+	/* By the cell's own timestamp if it gave one, since this process may have been delayed. */
 	ended_ns = w->exit.at_ns > w->started_ns ? w->exit.at_ns : clock_now_ns();
 	w->wall_ns = ended_ns - w->started_ns;
 }
 
 /*
- * Every writer should be dead, so that a pipe holds what it holds, and ends.  One that could not be killed may hold it
- * open forever: that is waited for until the deadline, and what it goes on writing is bounded by the output limit.
+ * All writers should be dead, so a pipe has a definite content and an end. A writer that could not be killed may hold
+ * it open: wait for it until the deadline; what it writes is bounded by the output limit.
  */
 static bool drain_one(struct watch *w, int *fd, struct stream_sink *sink, uint64_t deadline_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches one started cell until it ends or one of its limits does: output, input, clocks, samples. */
+/* Watches a started cell until it ends or exceeds a limit: output, input, clocks, samples. */
 #ifndef EXECUTOR_WATCH_H
 #define EXECUTOR_WATCH_H
 
@@ -8,7 +8,7 @@
 #include "model/record.h"
 #include "model/sample.h"
 
-/* Why a cell's run was over. */
+/* Why the run ended. */
 enum ending { END_EXIT, END_WALL, END_CPU, END_MEMORY, END_OUTPUT, END_CANCELLED, END_FAILED };
 
 struct stream_sink {
@@ -20,20 +20,20 @@ struct stream_sink {
 
 #define WATCH_PIECE 65536
 
-/* Who speaks to the steward of a session (backend/guest/steward.h). */
+/* The client of a session's steward (backend/guest/steward.h). */
 struct session_link {
-	/* Called once, when the cell stands: control is the cell's, and is gone with it.  Must not wait. */
+	/* Called once, when the cell is complete: control belongs to the cell and ends with it. Must not wait. */
 	void (*on_control)(void *arg, int control);
 	void *arg;
 };
 
 /*
- * The program that runs now, for who has something to send it from outside of the task that watches it: what it is sent by is
- * called there, and waits for nothing.
+ * The running program, for code outside the watching task that sends it something, such as a signal; such code must not
+ * wait.
  */
 struct live {
 	const struct backend_ops *backend;
-	struct cell *cell; /* NULL: none runs */
+	struct cell *cell; /* NULL: none is running */
 };
 
 struct watch {
@@ -56,14 +56,14 @@ struct watch {
 	struct exit_info exit;
 	uint64_t wall_ns;
 	uint64_t output_bytes;
-	/* inside */
+	/* internal */
 	struct cell_fds fds;
 	uint64_t started_ns;
-	char *piece; /* WATCH_PIECE bytes for output on its way; the caller's, as is input */
-	char *input; /* WATCH_PIECE bytes for input that waits for the program */
+	char *piece; /* WATCH_PIECE bytes for output in transit; the caller's, as is input */
+	char *input; /* WATCH_PIECE bytes for input that the program has not read yet */
 	size_t input_at, input_len;
 	bool input_done;
-	bool input_full; /* the program has to take something before more is read */
+	bool input_full; /* stop reading input until the program reads some */
 };
 #define WATCH_INIT                    \
 	{                             \
@@ -73,8 +73,8 @@ struct watch {
 /* Starts the cell and returns when its run is over; the cell still exists.  END_FAILED fills err. */
 void watch_run(struct watch *w, struct brig_error *err);
 /*
- * After the cell was stopped: what is left in its pipes.  False: at the deadline one of them was still held open, so
- * what comes later is not in the output.
+ * To be called after the cell was stopped: reads what is left in its pipes. False: at the deadline a process still held
+ * one open, and later output is lost.
  */
 bool watch_drain(struct watch *w, uint64_t deadline_ns);
 

@@ -11,27 +11,27 @@
 #include "files/pack.h"
 #include "files/place.h"
 
-#define PAGE_BYTES    4096 /* what a small file takes of a file system in memory */
+#define PAGE_BYTES    4096 /* memory that a small file occupies in an in-memory file system */
 #define DIFF_MAX      (512 * KiB)
-#define SKIPPED_SHOWN 5 /* changes that were not moved over, each a warning */
+#define SKIPPED_SHOWN 5 /* changes that were not applied, each a warning */
 
 /* ---- before the cell --------------------------------------------------------------------------- */
 
 #define APART_ROOM (LANG_NAME_MAX - (int)sizeof("brig--") + 1 - RUN_ID_LEN)
 
-/* "brig-<id>-<name>", the end of the name if it is too long: what a toolchain goes by is its extension. */
+/* "brig-<id>-<name>", keeping the end of a name that is too long, since toolchains look at the extension. */
 static void name_apart(char dst[LANG_NAME_MAX + 1], const char *id, const char *name)
 {
 	size_t len = strlen(name);
 
 	if (len > (size_t)APART_ROOM)
 		name += len - (size_t)APART_ROOM;
-	while ((*name & 0xc0) == 0x80) /* not in the middle of a character */
+	while ((*name & 0xc0) == 0x80) /* do not start within a character */
 		name++;
 	(void)snprintf(dst, LANG_NAME_MAX + 1, "brig-%.*s-%.*s", RUN_ID_LEN, id, APART_ROOM, name);
 }
 
-/* A name that covers nothing of the project in the folder that path is in. */
+/* Finds a name that hides nothing of the project in the folder of path. */
 static bool name_free(const struct work *w, const char *id, const char *path, char dst[LANG_PATH_MAX + 1])
 {
 	const char *slash = strrchr(path, '/');
@@ -45,19 +45,19 @@ static bool name_free(const struct work *w, const char *id, const char *path, ch
 	return snprintf(dst, LANG_PATH_MAX + 1, "%.*s%s", folder, path, apart) <= LANG_PATH_MAX;
 }
 
-/* The project's own file, if it is the program: it runs where it lies, with its neighbours. */
+/* If the program is a file of the project, it runs in place, next to its neighbours. */
 static bool find_in_place(const struct work *w, const struct prepared_request *pr, char path[LANG_PATH_MAX + 1],
 			  unsigned *ret_mode)
 {
 	const char *given = w->req->source_path ? w->req->source_path : pr->source_name;
 	const char *slash = strrchr(given, '/');
 
-	/* Not if its name had to be sanitized: a toolchain would take it for an option or skip it. */
+	/* Not if its name had to be changed: a toolchain would take the original one for an option or skip it. */
 	return str_eq(slash ? slash + 1 : given, pr->source_name) && str_copy(path, LANG_PATH_MAX + 1, given) &&
 	       workspace_at(w->project, path, w->req->code, w->req->code_len, ret_mode) == WORKSPACE_SAME;
 }
 
-/* A compiler works on a copy of its own, of which its output is all that is ever read. */
+/* A compiler works on a copy, of which only its output is ever read. */
 static void show_sources(struct work *w, struct prepared_request *pr)
 {
 	const char *needed = pr->lang->project_file;
@@ -88,8 +88,8 @@ static void name_output(struct work *w, struct prepared_request *pr)
 }
 
 /*
- * What is put into the workspace covers no file of the project but the program itself: that one stands under its own
- * path, and is the copy that was inspected.
+ * Files added to the workspace hide no file of the project except the program itself, which appears at its own path as
+ * the copy that was inspected.
  */
 static void name_staged(struct work *w, struct prepared_request *pr)
 {
@@ -107,7 +107,7 @@ static void name_staged(struct work *w, struct prepared_request *pr)
 			show_sources(w, pr);
 		name_output(w, pr);
 	} else if (in_place) {
-		pr->source_mode = mode | 0400; /* the program can read itself, or there is nothing to run */
+		pr->source_mode = mode | 0400; /* the program must be able to read itself */
 		workspace_cover(w->project, pr->source_name);
 	}
 }
@@ -174,7 +174,7 @@ static int open_out(struct work *w, struct brig_error *err)
 	if (!w->req->out_dir)
 		return 0;
 	rc = folder_open(w->req->out_dir, what, false, &w->out, err);
-	/* The folder itself is made, and nothing above it: a wrong path is not built. */
+	/* Creates only the folder itself, not its parents: a wrong path is not built. */
 	if (rc < 0 && err->sys == ENOENT && mkdir(w->req->out_dir, 0777) == 0) {
 		made = true;
 		rc = folder_open(w->req->out_dir, what, false, &w->out, err);
@@ -240,7 +240,7 @@ static struct covering covering_of(const struct plan *plan)
 	return (struct covering){ .name = NULL };
 }
 
-/* The names that are brig's own in the workspace: staged files, a report, folders that others are shown on. */
+/* brig's own names in the workspace: staged files, a report, mount points. */
 static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 {
 	const struct plan *plan = s->plan;
@@ -260,7 +260,7 @@ static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 	return n;
 }
 
-/* Lines "path: why".  done: "applied", "copied".  Returns how many. */
+/* Warns for each line "path: reason". done: "applied", "copied". Returns their number. */
 static size_t warn_of_skipped(struct result *r, const struct buf *skipped, const char *done)
 {
 	const char *line = buf_str(skipped);
@@ -296,7 +296,7 @@ static int apply_changes(struct stage *s, const struct statedir *state)
 	return 0;
 }
 
-/* The folder that changes are kept in; NULL, with a warning, if there is none. */
+/* The folder for pending changes; NULL, with a warning, if there is none. */
 static const struct statedir *state_for_changes(struct stage *s)
 {
 	const struct statedir *dir = NULL;
@@ -319,7 +319,7 @@ static void tell_diff(struct stage *s, const struct workspace_view *view)
 	r->diff_is_cut = !workspace_diff(s->work->project, view, &r->changes, &r->diff) || r->changes.dropped > 0;
 }
 
-/* state: NULL: they are only listed. */
+/* state: NULL: changes are only listed. */
 static int find_changes(struct stage *s, const struct workspace_view *view, const struct statedir *state)
 {
 	const struct work *w = s->work;
@@ -347,7 +347,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 	char size[32];
 	int rc;
 
-	/* What tests leave behind is of no use, unless it was requested. */
+	/* Files left by tests are not kept unless requested. */
 	if (!workspace_is_archive(w->project) && (w->apply || w->req->kind != BRIG_KIND_TESTS))
 		state = state_for_changes(s);
 	rc = find_changes(s, view, state);
@@ -389,8 +389,7 @@ static void warn_of_unmatched(struct stage *s, const bool *matched)
 			continue;
 		if (!str_eq(req->artifacts[i], "**"))
 			result_warn(s->result, "the program left no file that matches '%.200s'", req->artifacts[i]);
-		else if (
-			!req->out_fd) /* a program that reads an archive of everything sees for itself that it is empty */
+		else if (!req->out_fd) /* a client that gets an archive of everything sees that it is empty */
 			result_warn(s->result, "the program left no files");
 	}
 }
@@ -400,7 +399,7 @@ static void note_one(void *arg, const char *path, uint64_t size)
 	workspace_left_one(arg, path, size);
 }
 
-/* With the cell dead.  Only names that can be had by a look into the workspace: nothing is waited for or read. */
+/* With the cell dead: lists names by looking into the workspace; waits for nothing and reads no contents. */
 static void note_left(struct stage *s)
 {
 	const char *ours[OURS_MAX];
@@ -477,13 +476,13 @@ static bool is_ours(void *arg, const char *path, bool is_dir UNUSED)
 }
 
 /*
- * The requesting process itself finds out what changed and what of it is wanted (away.h).  Here only a test run looks:
- * whether the tests changed themselves.
+ * The requesting process determines changes and artifacts itself (away.h). Only a test run looks here, for whether the
+ * tests modified themselves.
  */
 static int hand_over(struct stage *s, const struct workspace_view *view)
 {
 	const struct limits *l = &s->plan->limits;
-	/* A copied project comes back with the rest.  Holes count as what they would be, as they do for changes. */
+	/* A copied project is returned with the rest. Holes count with their full size, as they do for changes. */
 	const uint64_t copied = view->whole ? l->memory_bytes / 2 : 0;
 	const struct pack_caps caps = { .entries = l->inodes + copied / PAGE_BYTES + 16,
 					.bytes = min_u64(l->disk_bytes + copied, LEFT_BYTES_MAX),
@@ -545,7 +544,7 @@ int work_collect(struct stage *s)
 	rc = look_at_workspace(s);
 	if (rc == 0 || w->apply || w->req->n_artifacts > 0 || w->req->left_fd)
 		return rc;
-	/* What the program left there was not requested, and the program may be the reason that it cannot be listed. */
+	/* Leftovers were not requested, and the program may be the reason why they cannot be listed. */
 	result_warn(s->result, "%s: the changes of the workspace are not known, and none are kept", s->err.msg);
 	s->result->changes.state = CHANGES_INCOMPLETE;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.c - calls from their request to their answer.  A call waits for a free place (and, if it needs the project, for the
- * client to name one), runs one child after the other, and is answered once; a cancelled one is not answered at all: its
- * child gets SIGTERM, so that it takes its cell down, and SIGKILL when that takes too long.
+ * calls.c - calls from request to answer. A call waits for a free slot (and, if it needs the project, for the client to
+ * name one), runs one child after another, and is answered once. A cancelled call is not answered: its child gets
+ * SIGTERM so that it removes its cell, and SIGKILL if that takes too long.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +13,9 @@
 #include "mcp/server.h"
 #include "mcp_shared/text.h"
 
-#define ALIVE_NS    (15 * NS_PER_SEC) /* progress at least so often: clients give up after 60 s of silence */
-#define PATIENCE_NS (5 * NS_PER_SEC)  /* between SIGTERM and SIGKILL */
+/* longest interval between progress notifications: clients give up after 60 s of silence */
+#define ALIVE_NS    (15 * NS_PER_SEC)
+#define PATIENCE_NS (5 * NS_PER_SEC) /* between SIGTERM and SIGKILL */
 
 /* ---- a call --------------------------------------------------------------------------------------- */
 
@@ -88,7 +89,7 @@ void call_cancel(struct server *s, const json_t *id)
 	struct call *c = find_call(s, id);
 
 	if (!c)
-		return; /* it has been answered meanwhile */
+		return; /* already answered */
 	if (c->state == CALL_WAITING) {
 		call_remove(c);
 		return;
@@ -171,7 +172,7 @@ static void on_event(void *user, const char *line, size_t len)
 	json_decref(doc);
 }
 
-/* The first complaint, without the name that it begins with. */
+/* The first line of the complaint, without the program's name. */
 static const char *complaint_of(struct child *child)
 {
 	const char *text = buf_str(&child->complaint);
@@ -226,12 +227,12 @@ static void call_step(struct call *c)
 	answer_release(&a);
 }
 
-/* Its child has ended: the next step, or the answer. */
+/* The child has ended: starts the next step or answers. */
 static void call_ended(struct call *c, int status)
 {
 	struct answer a = { .content = json_array() };
 
-	child_read(&c->child, on_event, c); /* what was left in the pipes */
+	child_read(&c->child, on_event, c); /* the rest in the pipes */
 	if (c->state == CALL_CANCELLED) {
 		call_remove(c);
 	} else if (call_finish(c, status, &a) == JOB_AGAIN) {
@@ -259,14 +260,14 @@ static void call_work(struct call *c, uint64_t now)
 	if (c->child.text.full)
 		child_signal(&c->child, SIGTERM);
 	if (c->server->crowded && c->state != CALL_CANCELLED)
-		return; /* its answer would have no room */
+		return; /* no room for its answer */
 	if (child_ended(&c->child, &status))
 		call_ended(c, status);
 	else
 		tell_progress(c, now);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------- */
+/* ---- all calls ------------------------------------------------------------------------------------- */
 
 static size_t running(const struct server *s)
 {

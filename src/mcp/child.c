@@ -11,14 +11,14 @@
 #include "base/fd.h"
 
 #define PIECE     (64 * 1024)
-#define PIECES    16 /* of one child before the others have their turn */
+#define PIECES    16 /* read from one child before the others get their turn */
 #define PATH_SELF "/proc/self/exe"
 
 extern char **environ;
 
 /* ---- starting ------------------------------------------------------------------------------------- */
 
-/* Standard descriptors and those of the invocation; all others of ours close themselves. */
+/* The standard descriptors and those of the invocation; all others are close-on-exec. */
 static int child_descriptors(posix_spawn_file_actions_t *actions, const struct invocation *p, int out, int err)
 {
 	int rc = p->input < 0 ? posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
@@ -33,7 +33,7 @@ static int child_descriptors(posix_spawn_file_actions_t *actions, const struct i
 	return -rc;
 }
 
-/* A separate process group: a terminal's Ctrl-C is for the server, which ends its children itself. */
+/* The child gets its own process group: a terminal's Ctrl-C goes to the server, which ends its children. */
 static int spawn(const struct invocation *p, int out, int err, pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
@@ -80,7 +80,7 @@ int child_start(struct child *c, const struct invocation *p, struct brig_error *
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-/* Hands on whole lines of what is there; fresh: from where on there may be a newline. */
+/* Passes on the complete lines; fresh: where the unscanned text begins. */
 static void hand_on_lines(struct child *c, size_t fresh, child_line_fn fn, void *user)
 {
 	size_t begin = 0;
@@ -96,7 +96,7 @@ static void hand_on_lines(struct child *c, size_t fresh, child_line_fn fn, void 
 	}
 }
 
-/* One piece; false: there is none now, or none will come, and then the descriptor is closed. */
+/* Reads one piece; false: nothing now, or end of file, in which case the descriptor is closed. */
 static bool read_piece(int *fd, struct buf *to)
 {
 	char piece[PIECE];
@@ -141,7 +141,7 @@ void child_signal(const struct child *c, int sig)
 
 void child_poll(const struct child *c, struct pollfd fds[CHILD_FDS])
 {
-	/* poll() passes over negative numbers */
+	/* poll() ignores negative descriptors */
 	fds[0] = (struct pollfd){ .fd = c->process, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = c->out, .events = POLLIN };
 	fds[2] = (struct pollfd){ .fd = c->err, .events = POLLIN };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One command of this program, running.  It is executed afresh (/proc/self/exe), not just forked: what it parses, and
- * how it ends, affects nothing else.  Reading never waits.  A child whose reader is gone cancels its run by itself, so
- * a server that is killed leaves no cell.
+ * A running brig command. It is executed anew (/proc/self/exe), not just forked, so its parsing and its exit affect
+ * nothing else. Reads never block. A child whose reader has gone cancels its run, so killing the server leaves no cell
+ * behind.
  */
 #ifndef MCP_CHILD_H
 #define MCP_CHILD_H
@@ -13,15 +13,15 @@
 #include "base/buf.h"
 #include "mcp/invocation.h"
 
-#define CHILD_TEXT_MAX      (64 * MiB) /* one document, or one event */
+#define CHILD_TEXT_MAX      (64 * MiB) /* bytes of one document or one event */
 #define CHILD_COMPLAINT_MAX (4 * KiB)
 #define CHILD_FDS           3
 
 struct child {
 	int process; /* pidfd */
 	int out, err;
-	struct buf text;      /* its output: all of it, or of events what has not become a line yet */
-	struct buf complaint; /* on its standard error */
+	struct buf text;      /* its output: all of it, or, with events, the incomplete last line */
+	struct buf complaint; /* its standard error */
 	bool events;
 };
 #define CHILD_INIT                                                                                    \
@@ -32,14 +32,14 @@ struct child {
 
 typedef void (*child_line_fn)(void *user, const char *line, size_t len);
 
-/* The invocation's descriptors stay the caller's. */
+/* The caller keeps the invocation's descriptors. */
 int child_start(struct child *c, const struct invocation *p, struct brig_error *err);
-/* Reads what there is; events go to fn, line by line. */
+/* Reads what is available; with events, passes each line to fn. */
 void child_read(struct child *c, child_line_fn fn, void *user);
-/* Whether it has ended: then *ret_status is its exit status, 128 + signal if one ended it. */
+/* True if the child has ended; *ret_status: its exit status, or 128 + the signal that killed it. */
 bool child_ended(const struct child *c, int *ret_status);
 void child_signal(const struct child *c, int sig);
-/* What to poll for. */
+/* Fills in the descriptors to poll. */
 void child_poll(const struct child *c, struct pollfd fds[CHILD_FDS]);
 void child_release(struct child *c);
 

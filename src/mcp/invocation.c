@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-#define WORD_MAX (256 * KiB) /* the kernel takes half of it */
+#define WORD_MAX (256 * KiB) /* the kernel's limit is half of it */
 
 static void add_taken(struct invocation *p, char *word)
 {
@@ -70,7 +70,7 @@ void invocation_begin(struct invocation *p, const struct mcp_options *options, c
 		invocation_addf(p, "--set=%s", options->settings[i]);
 }
 
-/* A file in memory with this content, from its beginning; FD_NONE if there is none. */
+/* A memory file with this content, positioned at its start; FD_NONE on failure. */
 static int memory_file(const void *data, size_t len)
 {
 	AUTO_FD fd = memfd_create("brig-mcp", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command line of brig on its way to a child.  Words are never seen by a shell; what is long or not text (code, input,
- * files) is in memory files that the child inherits.
+ * A brig command line for a child. No shell sees the words; long or binary data (code, input, files) goes into memory
+ * files that the child inherits.
  */
 #ifndef MCP_INVOCATION_H
 #define MCP_INVOCATION_H
@@ -9,10 +9,11 @@
 #include "mcp/mcp.h"
 
 #define INVOCATION_FDS_MAX  3
-#define INVOCATION_FD_FIRST 3  /* number of the first inherited descriptor in the child */
-#define INVOCATION_FD_OURS  20 /* ours are above, so that moving one there never closes another */
+#define INVOCATION_FD_FIRST 3 /* number of the first inherited descriptor in the child */
+/* the server's own descriptors are at or above this, so moving one to its number in the child never closes another */
+#define INVOCATION_FD_OURS 20
 
-/* Which options of the server a command takes. */
+/* The server options that a command accepts. */
 enum invocation_takes {
 	INVOCATION_POLICY = 1,
 	INVOCATION_TRUST = 2,
@@ -26,10 +27,10 @@ enum invocation_takes {
 struct invocation {
 	char **word;
 	size_t n, cap;
-	int fd[INVOCATION_FDS_MAX]; /* the child's 3, 4 ... */
+	int fd[INVOCATION_FDS_MAX]; /* become the child's 3, 4 ... */
 	size_t n_fds;
-	int input;   /* its standard input; FD_NONE: empty */
-	bool events; /* it prints events that end with a result; else a document or text */
+	int input;   /* the child's standard input; FD_NONE: empty */
+	bool events; /* the command prints events, the last with a result; else a document or text */
 	bool failed; /* no memory, or no descriptor */
 };
 #define INVOCATION_INIT          \
@@ -41,9 +42,9 @@ struct invocation {
 void invocation_begin(struct invocation *p, const struct mcp_options *options, const char *command, unsigned takes);
 void invocation_add(struct invocation *p, const char *word);
 void invocation_addf(struct invocation *p, const char *fmt, ...) PRINTF(2, 3);
-/* Its standard input. */
+/* Sets its standard input. */
 void invocation_input(struct invocation *p, const void *data, size_t len);
-/* A descriptor that it inherits with this content; its number there. */
+/* Adds an inherited descriptor with this content; returns its number in the child. */
 int invocation_inherit(struct invocation *p, const void *data, size_t len);
 void invocation_release(struct invocation *p);
 #define AUTO_INVOCATION             \

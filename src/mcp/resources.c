@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resources.c - what can be read by address: brig://policy, brig://executions, brig://executions/ID. */
+/* resources.c - the resources brig://policy, brig://executions and brig://executions/ID. */
 #include <string.h>
 
 #include "base/str.h"
@@ -23,7 +23,7 @@ static int executions_prepare(struct call *call, struct invocation *p, struct br
 	return 0;
 }
 
-/* Those that the client may ask for. */
+/* Keeps only executions that the client may ask for. */
 static enum job_next executions_finish(struct call *call, const struct outcome *o, struct answer *a)
 {
 	json_t *rows = json_object_get(o->doc, "executions");

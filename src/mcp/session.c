@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.c - what the protocol says, in both of its eras.
+ * session.c - the protocol level, in both eras.
  *
- * A request whose _meta names a protocol version is of the modern era (2026-07-28): it stands alone, and so does its
- * answer.  Every other one is of the legacy era (2024-11-05 to 2025-11-25), which begins with `initialize`.  One client may
- * mix them: nothing that one era needs is forbidden in the other.
+ * A request whose _meta names a protocol version is of the modern era (2026-07-28): request and answer stand alone. Any
+ * other request is of the legacy era (2024-11-05 to 2025-11-25), which begins with `initialize`. One client may mix
+ * them: nothing that one era requires is forbidden in the other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* "file:///a%20b" -> "/a b"; false for addresses that are no path of this machine. */
+/* "file:///a%20b" -> "/a b"; false if the URI is no local path. */
 static bool path_of_uri(const char *uri, char *dst, size_t size)
 {
 	static const char *const fronts[] = { "file:///", "file://localhost/" };
@@ -88,7 +88,7 @@ static bool path_of_uri(const char *uri, char *dst, size_t size)
 	return n > 0;
 }
 
-/* The first root that is a folder here. */
+/* Takes the first root that is a local folder. */
 static void take_roots(struct server *s, const json_t *roots)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -107,7 +107,7 @@ static void take_roots(struct server *s, const json_t *roots)
 	}
 }
 
-/* An answer to a question of ours: the only one that is asked is for the roots, and only the last time counts. */
+/* A response of the client. The server requests only roots, and only the latest request counts. */
 static void on_response(struct server *s, const struct rpc_message *m)
 {
 	char id[48];
@@ -223,7 +223,7 @@ static void on_tools_call(struct server *s, const struct rpc_message *m, bool mo
 
 static const struct {
 	const char *name;
-	bool legacy, modern; /* eras that have it */
+	bool legacy, modern; /* the eras that have the method */
 	void (*fn)(struct server *s, const struct rpc_message *m, bool modern);
 } methods[] = {
 	{ "initialize", true, false, on_initialize },
@@ -238,7 +238,7 @@ static const struct {
 
 /* ---- dispatch ------------------------------------------------------------------------------------- */
 
-/* Whether the envelope of a modern request is good; if not, it has been answered. */
+/* True if the envelope of a modern request is valid; otherwise the request was answered. */
 static bool envelope_is_good(struct server *s, const struct rpc_message *m)
 {
 	struct era_fault fault;
@@ -296,7 +296,7 @@ void server_receive(struct server *s, const char *line, size_t len)
 	rpc_release(&m);
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------------- */
 
 int server_init(struct server *s, const struct mcp_options *options, server_send_fn send, void *user,
 		struct brig_error *err)
@@ -319,7 +319,7 @@ void server_release(struct server *s)
 {
 	server_stop(s, true);
 	while (s->calls) {
-		/* They are gone, or will be; their answers are not awaited any longer. */
+		/* their children have ended or will be; the answers no longer matter */
 		s->calls->state = CALL_WAITING;
 		call_cancel(s, s->calls->id);
 	}

@@ -2,9 +2,9 @@
 /*
  * stdio.c - one message per line on standard input and output.
  *
- * Nothing here waits for one thing alone.  What the client does not take yet is kept; when that becomes much (CROWDED),
- * no more requests and no output of children are read until it is less, so that memory is bounded by a few answers.
- * When the input ends everything that runs is ended: the client kills the server after two seconds.
+ * The loop never blocks on a single descriptor. Output that the client does not read is queued; above CROWDED, no
+ * requests and no output of children are read until the queue shrinks, so memory is bounded by a few answers. When the
+ * input ends, all calls are ended, because the client kills the server after two seconds.
  */
 #include <limits.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 #include "mcp/server.h"
 
 #define CROWDED   (4 * MiB)
-#define OUT_MAX   (256 * MiB) /* answers that were under way when it became crowded */
-#define PIECE     (16 * 1024) /* hundreds of requests: their answers are kept, too */
+#define OUT_MAX   (256 * MiB) /* answers in progress when the client stopped reading */
+#define PIECE     (16 * 1024) /* hundreds of requests, whose answers are queued as well */
 #define ENDING_NS (1200 * NS_PER_MS)
 
 struct stdio {
 	struct server server;
 	struct rpc_lines lines;
 	struct buf out;
-	size_t written; /* of out */
+	size_t written; /* bytes of out already written */
 	bool input_ended, output_broken;
-	uint64_t end_ns; /* when what has not ended is left behind; 0: not ending */
+	uint64_t end_ns; /* when whatever still runs is abandoned; 0: not ending */
 };
 
 static void on_send(void *user, const json_t *message, const json_t *about UNUSED)
@@ -33,7 +33,7 @@ static void on_send(void *user, const json_t *message, const json_t *about UNUSE
 	AUTO_FREE char *text = json_dumps(message, JSON_COMPACT);
 
 	if (!text || buf_adds(&io->out, text) != strlen(text) || buf_adds(&io->out, "\n") != 1)
-		io->output_broken = true; /* half a message, or none where one must be */
+		io->output_broken = true; /* half a message, or a missing one */
 }
 
 static void on_line(void *user, const char *line, size_t len)
@@ -54,8 +54,10 @@ static void read_input(struct stdio *io)
 		io->input_ended = true;
 }
 
-/* A descriptor that polls writable takes PIPE_BUF bytes at once; of a socket one can ask not to wait.  Its flags are shared
- * with others and stay as they are. */
+/*
+ * A descriptor that polls writable accepts PIPE_BUF bytes without blocking; for a socket, MSG_DONTWAIT avoids blocking.
+ * The descriptor's flags are shared with other processes, so they are not changed.
+ */
 static void write_output(struct stdio *io)
 {
 	size_t left = io->out.len - io->written;
@@ -69,7 +71,7 @@ static void write_output(struct stdio *io)
 		io->output_broken = true;
 	if (io->written == io->out.len) {
 		io->written = io->out.len = 0;
-	} else if (io->written > CROWDED) { /* a client that is always a little behind must not make it grow */
+	} else if (io->written > CROWDED) { /* keeps out from growing if the client always lags a little */
 		memmove(io->out.data, io->out.data + io->written, io->out.len - io->written);
 		io->out.len -= io->written;
 		io->written = 0;
@@ -82,7 +84,7 @@ static void begin_ending(struct stdio *io)
 	server_stop(&io->server, false);
 }
 
-/* Whether there is nothing left to wait for. */
+/* True if there is nothing left to wait for. */
 static bool is_over(const struct stdio *io)
 {
 	if (io->server.failed || io->output_broken)
@@ -103,12 +105,12 @@ static void wait_and_serve(struct stdio *io, int stop_fd)
 	n = 3 + server_poll(&io->server, fds + 3, &ms);
 	if (io->end_ns)
 		ms = 50;
-	/* Without events it still tells that the client has gone. */
+	/* without events, poll() still reports that the client has gone */
 	fds[0] = (struct pollfd){ .fd = io->end_ns ? -1 : STDIN_FILENO, .events = io->server.crowded ? 0 : POLLIN };
 	fds[1] = (struct pollfd){ .fd = left > 0 && !io->output_broken ? STDOUT_FILENO : -1, .events = POLLOUT };
 	fds[2] = (struct pollfd){ .fd = io->end_ns ? -1 : stop_fd, .events = POLLIN };
 	if (poll(fds, n, ms) < 0)
-		return; /* a signal: what it wants is readable at stop_fd */
+		return; /* a signal, which makes stop_fd readable */
 	if (fds[1].revents)
 		write_output(io);
 	if (fds[0].revents && io->server.crowded)

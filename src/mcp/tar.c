@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tar.c - files of a request as the archive that `brig run --files` takes. */
+/* tar.c - packs the files of a request into the archive for `brig run --files`. */
 #include "base/ustar.h"
 #include "mcp/tools.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tool_changes.c - show_changes and apply_changes.  Changes of all projects are kept in one place; a client may see and
- * apply those of its own project only.  So the first step is to ask what an id is of, and the second names it in full.
+ * tool_changes.c - show_changes and apply_changes. The changes of all projects are kept in one place, but a client may
+ * see and apply only those of its own project. So the first step looks up the project of an id, and the second passes
+ * the full id.
  */
 #include <string.h>
 
@@ -30,7 +31,7 @@ static int no_project(const struct call *call, struct brig_error *err)
 					     "client name a root.");
 }
 
-/* Whether the changes that were asked for are of this project; if not, the answer says so. */
+/* True if the requested changes belong to this project; otherwise the answer says so. */
 static bool is_of_project(const struct call *call, const struct outcome *o, struct answer *a)
 {
 	if (answer_complaint(o, a))
@@ -44,7 +45,7 @@ static bool is_of_project(const struct call *call, const struct outcome *o, stru
 	return false;
 }
 
-/* The first step of both: which changes these are.  JOB_AGAIN keeps them for the second. */
+/* First step of both tools: identifies the changes. JOB_AGAIN keeps their document for the second step. */
 static enum job_next identify(struct call *call, const struct outcome *o, struct answer *a)
 {
 	if (!is_of_project(call, o, a))

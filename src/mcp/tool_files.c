@@ -2,9 +2,9 @@
 /*
  * tool_files.c - read_file, write_file, list_files.
  *
- * Files of the project are touched by a program in a cell, not by this process: what is hidden from programs is hidden from
- * the model, no link leads out, a file that never ends meets a limit, what is written waits like the changes of any run, and
- * all of it is in the record.  The path is an argument of a fixed program, so nothing in it is a command.
+ * Files of the project are accessed by a program in a cell, not by this process. So files hidden from programs are
+ * hidden from the model, links cannot lead out, endless files hit a limit, writes are pending changes as of any run,
+ * and every access is recorded. The path is an argument of a fixed program, so nothing in it is executed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +20,16 @@
 #define ENTRIES_MAX   1000
 #define WORDS_MAX     (512 * KiB)
 
-/* The size comes first, on the other stream. */
+/* The size comes first, on stderr. */
 static const char read_program[] =
 	"test -e \"$1\" || { echo 'there is no such file' >&2; exit 1; }\n"
 	"test -f \"$1\" || { echo 'it is no regular file; list_files shows folders' >&2; exit 1; }\n"
 	"wc -c <\"$1\" >&2\n"
 	"tail -c \"+$2\" \"$1\" | head -c \"$3\"\n";
-/* For files in folders.  One at the top is copied there: it may have the name that this program has there. */
+/*
+ * For files in folders. A file at the top is copied instead, since it may have the name under which this program is
+ * stored there.
+ */
 static const char write_program[] = "mkdir -p \"$(dirname \"$1\")\" && cat >\"$1\"\n";
 static const char list_program[] =
 	"test -d \"$1\" || { echo 'there is no such folder' >&2; exit 1; }\n"
@@ -34,7 +37,7 @@ static const char list_program[] =
 	"-printf '%y %s %P\\0' | "
 	"sort -z -k 3 | head -z -n \"$3\"\n";
 
-/* What runs in a cell of the project: command, then what is to stand before its arguments. */
+/* Begins a command that runs in a cell of the project, up to the command's arguments. */
 static int begin_cell(struct call *call, struct invocation *p, const char *command, bool writes, struct brig_error *err)
 {
 	invocation_begin(p, call->server->options, command, INVOCATION_RUN);
@@ -49,7 +52,7 @@ static int begin_cell(struct call *call, struct invocation *p, const char *comma
 	return plan_project(call, p, true, err);
 }
 
-/* One of the programs, with the path as its first argument. */
+/* Begins one of the programs above, with the path as its first argument. */
 static int begin_program(struct call *call, struct invocation *p, const char *program, struct brig_error *err)
 {
 	AUTO_BUF path = BUF_INIT(8 * KiB);
@@ -88,16 +91,16 @@ int read_file_prepare(struct call *call, struct invocation *p, struct brig_error
 	return rc;
 }
 
-/* What was read of a file. */
+/* What was read from a file. */
 struct page {
 	struct buf text; /* if it is text */
 	bool is_text;
-	const char *base64; /* else */
+	const char *base64; /* otherwise */
 	uint64_t bytes;
-	bool is_rest; /* the file has no more */
+	bool is_rest; /* the page reaches the end of the file */
 };
 
-/* A page of text may end within a character: then it is that much shorter.  The reader goes on where it ends. */
+/* A page of text that ends within a character is shortened; the reader continues where it ends. */
 static void read_page(const json_t *doc, uint64_t offset, uint64_t size, struct page *ret)
 {
 	const json_t *text = json_object_get(doc, "stdout");
@@ -139,7 +142,7 @@ static void add_page(const char *path, const struct page *page, bool is_whole, s
 	}
 	(void)json_object_set_new(a->structured, "mime_type", type ? json_string(type) : json_null());
 	if (type && !page->is_text)
-		return; /* the image is there already */
+		return; /* the image is in the answer already */
 	(void)json_object_set_new(a->structured, "content",
 				  page->is_text ? text_json(buf_str(&page->text), page->text.len)
 						: json_string(page->base64));
@@ -173,7 +176,7 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 
 /* ---- writing -------------------------------------------------------------------------------------- */
 
-/* Git's own: what its files say is executed by git on the host. */
+/* True for files of Git, which executes what they contain on the host. */
 static bool is_of_git(const char *path)
 {
 	for (const char *part = path; *part; part += strspn(part, "/")) {
@@ -223,7 +226,7 @@ int write_file_prepare(struct call *call, struct invocation *p, struct brig_erro
 	invocation_add(p, "--");
 	if (at_top) {
 		invocation_add(p, "cp");
-		invocation_add(p, "-T"); /* not into a folder of that name */
+		invocation_add(p, "-T"); /* do not copy into a folder of that name */
 		invocation_add(p, "/dev/stdin");
 	}
 	invocation_add(p, buf_str(&path));
@@ -286,7 +289,7 @@ static const char *type_name(char letter)
 	return letter == 'f' ? "file" : letter == 'd' ? "directory" : letter == 'l' ? "link" : "other";
 }
 
-/* "f 12 path", each ended by NUL. */
+/* Parses entries such as "f 12 path", each terminated by NUL. */
 static void add_entries(const struct buf *list, json_t *entries, struct buf *words)
 {
 	for (size_t at = 0; at < list->len && json_array_size(entries) < ENTRIES_MAX;) {

@@ -88,7 +88,7 @@ int run_tests_prepare(struct call *call, struct invocation *p, struct brig_error
 	if (json_is_true(json_object_get(call->args, "project_packages")))
 		invocation_add(p, "--project-packages");
 	if (path.len > strlen("./"))
-		invocation_add(p, buf_str(&path)); /* with "./" in front, so that it is no option */
+		invocation_add(p, buf_str(&path)); /* starts with "./", so it cannot be taken for an option */
 	return rc;
 }
 

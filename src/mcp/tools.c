@@ -20,7 +20,7 @@ const struct job *tool_find(const char *name)
 	return NULL;
 }
 
-/* ---- what command lines share --------------------------------------------------------------------- */
+/* ---- shared by command lines ------------------------------------------------------------------------ */
 
 int plan_project(struct call *call, struct invocation *p, bool must, struct brig_error *err)
 {
@@ -67,7 +67,7 @@ void plan_run_options(const struct call *call, struct invocation *p)
 		invocation_add(p, "--stdin=none");
 }
 
-/* Adds the components of a path but "."; false if one is "..". */
+/* Adds the components of a path except "."; false if one is "..". */
 static bool add_components(struct buf *out, const char *path)
 {
 	size_t begin = out->len;
@@ -92,7 +92,8 @@ int argument_path(const struct call *call, const char *name, struct buf *ret, st
 	if (value && strlen(path) != json_string_length(value))
 		return err_set(err, BRIG_E_USAGE, 0, "A path has no NUL in it.");
 	if (strncmp(path, inside, strlen(inside)) == 0 && (path[strlen(inside)] == '/' || !path[strlen(inside)]))
-		path += strlen(inside) + strspn(path + strlen(inside), "/"); /* as programs in cells see it */
+		/* the path as programs in cells see it */
+		path += strlen(inside) + strspn(path + strlen(inside), "/");
 	buf_adds(ret, "./");
 	if (*path == '/' || !add_components(ret, path))
 		return err_set(

@@ -90,7 +90,7 @@ bool era_check(const struct rpc_message *m, struct era_fault *ret)
 	return false;
 }
 
-/* ---- what can be read by address ------------------------------------------------------------------------ */
+/* ---- resources ------------------------------------------------------------------------------------------ */
 
 enum resource_kind resource_parse(const char *uri, const char **ret_id)
 {

@@ -13,7 +13,7 @@ void progress_begin(struct progress *p, uint64_t now)
 	p->told_ns = now - PROGRESS_EVERY_NS;
 }
 
-/* Only the end of what has not been told is kept. */
+/* Only the tail of the unreported output is kept. */
 void progress_add(struct progress *p, const char *text, size_t len)
 {
 	if (len > PROGRESS_MAX) {
@@ -27,7 +27,8 @@ void progress_add(struct progress *p, const char *text, size_t len)
 		memmove(p->fresh.data, p->fresh.data + drop, p->fresh.len - drop);
 		p->fresh.len -= drop;
 	}
-	while (len > 0 && p->fresh.len == 0 && ((unsigned char)*text & 0xc0) == 0x80) { /* no half character in front */
+	/* do not start within a character */
+	while (len > 0 && p->fresh.len == 0 && ((unsigned char)*text & 0xc0) == 0x80) {
 		text++;
 		len--;
 	}

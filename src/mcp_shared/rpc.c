@@ -48,9 +48,9 @@ void rpc_lines_release(struct rpc_lines *l)
 	buf_release(&l->part);
 }
 
-/* ---- messages that come --------------------------------------------------------------------------- */
+/* ---- received messages ----------------------------------------------------------------------------- */
 
-/* Before the parser, which goes down into itself, gets to see it: brackets outside of strings. */
+/* Checks the depth (brackets outside strings) before the recursive parser sees the text. */
 static bool is_too_deep(const char *text, size_t len)
 {
 	bool in_string = false;
@@ -97,7 +97,7 @@ static void load(const char *line, size_t len, struct rpc_message *ret)
 			rpc_bad(ret, RPC_PARSE, "");
 			(void)snprintf(ret->why, sizeof(ret->why), "the message is not JSON: %.100s", error.text);
 			ret->why[str_utf8_prefix(ret->why, strlen(ret->why))] =
-				'\0'; /* it may quote half a character */
+				'\0'; /* the quotation may end within a character */
 		}
 	}
 }
@@ -151,9 +151,9 @@ void rpc_release(struct rpc_message *m)
 	m->doc = NULL;
 }
 
-/* ---- messages that go ----------------------------------------------------------------------------- */
+/* ---- messages to send ------------------------------------------------------------------------------ */
 
-/* Of an id or a progress token: they are never changed. */
+/* A copy of an id or progress token. */
 static json_t *shared(const json_t *id)
 {
 	return id ? json_deep_copy(id) : json_null();

@@ -17,57 +17,57 @@
 #define RPC_DEPTH_MAX 64
 
 enum rpc_code {
-	RPC_PARSE = -32700,   /* not JSON, or more than the reader takes */
-	RPC_INVALID = -32600, /* JSON, but no message */
+	RPC_PARSE = -32700,   /* not JSON, or beyond the parser's limits */
+	RPC_INVALID = -32600, /* JSON, but not a message */
 	RPC_NO_METHOD = -32601,
 	RPC_PARAMS = -32602,
 	RPC_INTERNAL = -32603,
-	RPC_BUSY = -32000, /* as much as is served at once is under way and waiting */
+	RPC_BUSY = -32000, /* the server runs and queues as many calls as it can */
 	RPC_NO_RESOURCE = -32002,
-	RPC_HEADER = -32020,  /* of HTTP, is missing or says something else than the message */
-	RPC_VERSION = -32022, /* of the protocol, not served */
+	RPC_HEADER = -32020,  /* an HTTP header is missing or contradicts the message */
+	RPC_VERSION = -32022, /* the protocol version is not supported */
 };
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
 
 struct rpc_lines {
-	struct buf part; /* of a line that has not ended yet */
-	bool skipping;   /* the rest of one that is too long */
+	struct buf part; /* an incomplete line */
+	bool skipping;   /* skipping the rest of a line that is too long */
 };
 #define RPC_LINES_INIT                         \
 	{                                      \
 		.part = BUF_INIT(RPC_LINE_MAX) \
 	}
-/* line NULL: there was one longer than RPC_LINE_MAX.  Blank lines are not handed on. */
+/* line NULL: a line longer than RPC_LINE_MAX. Blank lines are skipped. */
 typedef void (*rpc_line_fn)(void *user, const char *line, size_t len);
 void rpc_lines_feed(struct rpc_lines *l, const char *data, size_t len, rpc_line_fn fn, void *user);
 void rpc_lines_release(struct rpc_lines *l);
 
-/* ---- messages that come --------------------------------------------------------------------------- */
+/* ---- received messages ----------------------------------------------------------------------------- */
 
 enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE, RPC_BAD };
 
 struct rpc_message {
 	enum rpc_kind kind;
-	json_t *doc;        /* owns the others */
+	json_t *doc;        /* owns the members below */
 	const json_t *id;   /* a string or an integer; NULL: none */
-	const char *method; /* without NUL; of requests and notifications */
+	const char *method; /* without NUL; for requests and notifications */
 	json_t *params;     /* an object; NULL: none */
-	enum rpc_code code; /* of a bad one */
+	enum rpc_code code; /* if kind is RPC_BAD */
 	char why[160];
 };
 
-/* line NULL: one that was too long. */
+/* line NULL: the line was too long. */
 void rpc_read(const char *line, size_t len, struct rpc_message *ret);
-/* Makes it a bad one, for a reason that the reader does not know of. */
+/* Marks the message as bad, for a reason found outside the parser. */
 void rpc_bad(struct rpc_message *m, enum rpc_code code, const char *why);
 void rpc_release(struct rpc_message *m);
 
-/* ---- messages that go: for json_decref(); NULL: no memory ------------------------------------------- */
+/* ---- messages to send: for json_decref(); NULL: no memory ----------------------------------------------- */
 
-/* result and data are taken over; data may be NULL. */
+/* Takes result and data; data may be NULL. */
 json_t *rpc_result(const json_t *id, json_t *result);
-/* id NULL: it is not known. */
+/* id NULL: the id is unknown. */
 json_t *rpc_error(const json_t *id, enum rpc_code code, const char *why, json_t *data);
 json_t *rpc_notification(const char *method, json_t *params);
 json_t *rpc_request(const char *id, const char *method);

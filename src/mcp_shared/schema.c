@@ -8,8 +8,8 @@
 #include "base/str.h"
 
 #define PLACE_MAX 120
-#define WORD_MAX  (128 * 1024) /* strings that may be longer go to a child by descriptor and may hold any byte */
-/* The library walks objects through pointers that are not const; nothing is changed here. */
+#define WORD_MAX  (128 * 1024) /* longer strings are passed to a child by descriptor and may hold any byte */
+/* jansson iterates over objects through non-const pointers; nothing is modified here. */
 #define WALKED(object) ((json_t *)(uintptr_t)(object))
 
 static int check(const json_t *schema, const json_t *value, const char *place, struct brig_error *err);
@@ -72,7 +72,7 @@ static int check_enum(const json_t *schema, const json_t *value, const char *pla
 	return err_set(err, BRIG_E_USAGE, 0, "%s must be one of: %s", place, buf_str(&words));
 }
 
-/* A number against "minimum" and "maximum", a length against the pair that its type has. */
+/* Checks a number against "minimum" and "maximum", or a length against the pair for its type. */
 static int check_range(const json_t *schema, const char *least, const char *most, double value, const char *what,
 		       const char *place, struct brig_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * show.c - the result of a run as a model is shown it.  Words come first and are short: what happened, why, what to do
- * instead; then the output, its beginning and end.  The same stands in structuredContent for programs.
+ * show.c - shows the result of a run to a model. Text comes first and is short: what happened, why, what to do instead;
+ * then the output, shortened in the middle. structuredContent holds the same for programs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "mcp_shared/rpc.h"
 #include "mcp_shared/show.h"
 
-#define OUTPUT_MAX (32 * KiB) /* of each stream */
+#define OUTPUT_MAX (32 * KiB) /* bytes of each stream */
 #define TEXT_MAX   (256 * KiB)
-#define FILE_MAX   (64 * KiB) /* of a file's content that was asked for */
-#define ROWS_MAX   20         /* of findings, files and the like in words */
+#define FILE_MAX   (64 * KiB) /* bytes of a requested file */
+#define ROWS_MAX   20         /* of findings, files and the like in the text */
 #define IMAGES_MAX 8
 
 static const struct {
@@ -82,7 +82,7 @@ static void show_stream(const json_t *doc, const char *name, struct buf *out)
 		buf_adds(out, "\n");
 }
 
-/* How to permit it is for people: a request cannot. */
+/* The length without the part that tells how to permit the operation: that is for people, not for requests. */
 static int remedy_len(const char *remedy)
 {
 	const char *rest = strstr(remedy, "; to permit this");
@@ -176,7 +176,10 @@ static void show_changes(const json_t *doc, struct buf *out)
 		buf_adds(out, "It changed too much of the project: no change was kept.\n");
 }
 
-/* Contents of files are asked for in every call, so that images can be shown: that there are none is no news. */
+/*
+ * Every call asks for file contents so that images can be shown; "no files" is no news unless the caller asked for
+ * artifacts.
+ */
 static bool is_news(const json_t *args, const json_t *warning)
 {
 	return json_object_get(args, "artifacts") || !str_eq(json_string_value(warning), "the program left no files");
@@ -209,7 +212,7 @@ static void show_words(const json_t *args, const json_t *doc, const json_t *file
 
 /* ---- data ------------------------------------------------------------------------------------------ */
 
-/* Copies members, null where there is none. */
+/* Copies members; missing ones become null. */
 static void copy_members(json_t *to, const json_t *from, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -242,7 +245,7 @@ static bool put_stream(json_t *to, const json_t *doc, const char *name)
 	return was_cut || json_is_true(json_object_get(doc, member));
 }
 
-/* A file that the program left; with what is in it, if that was asked for and is not too much. */
+/* A file that the program left, with its content if that was requested and is not too long. */
 static json_t *one_file(const json_t *artifact, bool with_content)
 {
 	json_t *file = json_pack("{s:O?, s:O?}", "path", json_object_get(artifact, "path"), "size",
@@ -331,7 +334,7 @@ void answer_release(struct answer *a)
 	json_decref(a->structured);
 }
 
-/* Our own fault is an error of the protocol. */
+/* True if the service failed, which is a protocol error. */
 static bool is_our_fault(const json_t *doc, struct answer *a)
 {
 	const char *verdict = text_member(doc, "verdict");

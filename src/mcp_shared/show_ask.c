@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show_ask.c - documents of questions as a model is shown them. */
+/* show_ask.c - shows documents of read-only tools to a model. */
 #include <string.h>
 
 #include "base/str.h"
@@ -68,7 +68,8 @@ void show_policy(const json_t *args, json_t *doc, struct answer *a)
 
 	json_array_foreach(json_object_get(doc, "settings"), i, row)
 	{
-		if (!strstr(text_member(row, "key"), wanted)) /* timeout is execution_timeout_ms and some more */
+		/* "timeout" matches execution_timeout_ms and others */
+		if (!strstr(text_member(row, "key"), wanted))
 			continue;
 		(void)json_array_append(settings, (json_t *)(uintptr_t)row);
 		buf_addf(&words, "%s = %s", text_member(row, "key"), text_member(row, "text"));

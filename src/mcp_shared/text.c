@@ -29,7 +29,7 @@ json_t *text_json(const char *s, size_t len)
 	return clean.no_memory ? NULL : json_stringn(buf_str(&clean), clean.len);
 }
 
-/* Where a character begins at or behind this place. */
+/* The first position from at on where a character begins. */
 static size_t character_from(const char *s, size_t len, size_t at)
 {
 	while (at < len && ((unsigned char)s[at] & 0xc0) == 0x80)
@@ -80,7 +80,7 @@ bool text_from_base64(const char *s, size_t len, struct buf *out)
 	return buf_add(out, bytes, n) == n;
 }
 
-/* A type is known by how its files begin, which their base64 shows as well. */
+/* Media types by the first bytes of a file, as they appear in base64. */
 static const struct {
 	const char *begin, *type;
 } image_types[] = {

@@ -18,7 +18,7 @@ json_t *tools_entry(const json_t *list, const char *name)
 	return NULL;
 }
 
-/* A schema that several tools share is named by a word. */
+/* An outputSchema that is a string names a schema shared by several tools. */
 static int put_schema(json_t *tool, const json_t *schemas)
 {
 	const json_t *named = json_object_get(tool, "outputSchema");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tools as clients are shown them (data/mcp/tools.json). */
+/* The tools as shown to clients (data/mcp/tools.json). */
 #ifndef MCP_SHARED_TOOL_LIST_H
 #define MCP_SHARED_TOOL_LIST_H
 
@@ -8,11 +8,11 @@
 #include "base/err.h"
 
 /*
- * All of them, or only those that do without a project, in the words for that: entries of data/mcp/tools.json that have
- * `without_project`, with its description and without the arguments that it leaves out.  New; NULL: err says why.
+ * All tools, or only those that work without a project: the entries that have `without_project`, with the description
+ * and without the arguments that it leaves out. A new reference; NULL: err says why.
  */
 json_t *tools_load(bool with_project, struct brig_error *err);
-/* The entry of one in what tools_load() gave. */
+/* The entry of a tool in the list from tools_load(). */
 json_t *tools_entry(const json_t *tools, const char *name);
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * admission.c - theory of operation
  *
- * Every token that asked lately has an account, found by its name in a small hash table.  An account has ten lines of waiting
- * tickets, one for each priority.  Accounts with waiting tickets stand in a ring, `turns`: the first one whose best ticket may
- * run gets its turn and goes to the end.  One that is held up by its quota keeps its place.
+ * Every recently active token has an account, found by name in a small hash table.  An account has ten lines of waiting
+ * tickets, one per priority.  Accounts with waiting tickets form a ring, `turns`: the first account whose best ticket
+ * may run gets its turn and moves to the end.  An account held up by its quota keeps its place.
  *
- *   RULE A1  An account is in the ring exactly while n_waiting > 0.
- *   RULE A2  A ticket is linked exactly while it is TICKET_WAITING; its account lives as long as it is not TICKET_IDLE.
+ *   RULE A1  An account is in the ring if and only if n_waiting > 0.
+ *   RULE A2  A ticket is linked if and only if it is TICKET_WAITING; its account exists as long as it is not
+ *   TICKET_IDLE.
  *   RULE A3  a->n_running and a->n_waiting are the sums over all accounts.
- *   RULE A4  An account is in `metered` exactly while is_metered.
+ *   RULE A4  An account is in `metered` if and only if is_metered.
  *
- * Meters count in time, not in things: until_ns is the moment at which the meter is empty again.  To take something pushes
- * it into the future by the time in which that much flows out; what would push it further than the window from now has to
- * wait for the difference.  So a meter is one number, and nothing runs by itself.
+ * Meters are leaky buckets measured in time: until_ns is the moment at which the bucket is empty.  A charge moves it
+ * forward by the time in which that amount drains; a charge that would move it further than one window beyond now has
+ * to wait for the difference.  So a meter is a single number and needs no timer.
  */
 #include "server/admission.h"
 
@@ -25,7 +26,7 @@
 #define MINUTE_NS       (60 * NS_PER_SEC)
 #define HOUR_NS         (3600 * NS_PER_SEC)
 #define DAY_NS          (24 * HOUR_NS)
-#define RETRY_MAX_S     60 /* of guesses; a meter says it exactly */
+#define RETRY_MAX_S     60 /* upper bound of estimates; meters are exact */
 
 TAILQ_HEAD(line, ticket);
 
@@ -39,8 +40,8 @@ struct admission_account {
 	struct meter runs, cpu;
 	struct line line[ADMISSION_PRIORITIES];
 	size_t n_waiting, n_running;
-	uint64_t memory; /* of those that run */
-	bool is_metered; /* since that was asked last */
+	uint64_t memory; /* of running executions */
+	bool is_metered; /* charged since admission_each_metered() */
 	TAILQ_ENTRY(admission_account) in_turns;
 	LIST_ENTRY(admission_account) in_bucket, in_metered;
 };
@@ -48,7 +49,7 @@ struct admission_account {
 struct admission {
 	struct admission_opts opts;
 	size_t n_running, n_waiting, n_accounts;
-	uint64_t mean_run_ns; /* of the last executions, for guesses */
+	uint64_t mean_run_ns; /* moving average of recent executions, for estimates */
 	TAILQ_HEAD(turns, admission_account) turns;
 	LIST_HEAD(bucket, admission_account) bucket[BUCKETS];
 	struct bucket metered; /* RULE A4 */
@@ -61,7 +62,7 @@ static uint64_t meter_level(const struct meter *m, uint64_t now_ns)
 	return m->until_ns > now_ns ? m->until_ns - now_ns : 0;
 }
 
-/* How long until cost fits below the window; 0: it does. */
+/* Time until cost fits below the window; 0: it fits now. */
 static uint64_t meter_wait(const struct meter *m, uint64_t cost_ns, uint64_t window_ns, uint64_t now_ns)
 {
 	uint64_t after = meter_level(m, now_ns) + cost_ns;
@@ -69,13 +70,13 @@ static uint64_t meter_wait(const struct meter *m, uint64_t cost_ns, uint64_t win
 	return after > window_ns ? after - window_ns : 0;
 }
 
-/* A debt has a ceiling, so that one run under a tiny quota does not lock a token out for years. */
+/* Debt is bounded, so that one run under a tiny quota does not lock a token out for years. */
 static void meter_add(struct meter *m, uint64_t cost_ns, uint64_t now_ns)
 {
 	m->until_ns = now_ns + min_u64(meter_level(m, now_ns) + min_u64(cost_ns, DAY_NS), DAY_NS);
 }
 
-/* The time in which one run flows out of a token's minute. */
+/* The time in which one run drains. */
 static uint64_t run_cost(const struct quota *q)
 {
 	return MINUTE_NS / q->runs_per_minute;
@@ -120,14 +121,15 @@ static void charge_cpu(struct admission *a, struct admission_account *acc, uint6
 
 static struct bucket *bucket_of(struct admission *a, const char *name)
 {
-	uint32_t hash = 2166136261U; /* FNV-1a: names are given by whoever runs the service */
+	/* FNV-1a suffices: the operator chooses the names, so collisions cannot be forced */
+	uint32_t hash = 2166136261U;
 
 	for (size_t i = 0; i < ADMISSION_NAME_MAX && name[i]; i++)
 		hash = (hash ^ (unsigned char)name[i]) * 16777619U;
 	return &a->bucket[hash % BUCKETS];
 }
 
-/* Nothing would be lost if it were forgotten. */
+/* Whether the account can be dropped without losing state. */
 static bool is_idle(const struct admission_account *acc, uint64_t now_ns)
 {
 	return !acc->n_running && !acc->n_waiting && !meter_level(&acc->runs, now_ns) &&
@@ -174,7 +176,7 @@ static struct admission_account *account_add(struct admission *a, struct bucket 
 	return acc;
 }
 
-/* NULL: there are too many, or there is no memory. */
+/* NULL: too many accounts, or out of memory. */
 static struct admission_account *account_named(struct admission *a, const char *token, uint64_t now_ns)
 {
 	struct bucket *bucket = bucket_of(a, token);
@@ -186,7 +188,7 @@ static struct admission_account *account_named(struct admission *a, const char *
 	return account_add(a, bucket, token, now_ns);
 }
 
-/* The account of a token, with the quota that it has now. */
+/* The account of a token, with its quota updated. */
 static struct admission_account *account_of(struct admission *a, const struct admission_ask *ask, uint64_t now_ns)
 {
 	struct admission_account *acc = account_named(a, ask->token, now_ns);
@@ -229,7 +231,7 @@ static void step_out(struct admission *a, struct ticket *t)
 	a->n_waiting--;
 }
 
-/* It had its turn. */
+/* Starts the ticket; its account moves to the end of the ring. */
 static void start(struct admission *a, struct ticket *t, uint64_t now_ns)
 {
 	struct admission_account *acc = t->account;
@@ -247,8 +249,9 @@ static void start(struct admission *a, struct ticket *t, uint64_t now_ns)
 }
 
 /*
- * Whether the best ticket of an account may run; if only time has to pass, *again_ns is lowered to when it may.  One whose
- * token got a smaller quota while it waited, so that it never fits, runs when it is alone: it was accepted.
+ * Whether the best ticket of an account may run.  If it waits only for time to pass, *again_ns is lowered to that
+ * moment.  If the token's memory quota was reduced while the ticket waited and it can never fit, it runs when no other
+ * of the token runs: it had been accepted.
  */
 static bool may_run(const struct admission_account *acc, const struct ticket *t, uint64_t now_ns, uint64_t *again_ns)
 {
@@ -265,7 +268,7 @@ static bool may_run(const struct admission_account *acc, const struct ticket *t,
 	return wait_ns == 0;
 }
 
-/* The ticket whose turn it is; NULL: none may run. */
+/* The ticket to run next; NULL: none may. */
 static struct ticket *whose_turn(const struct admission *a, uint64_t now_ns, uint64_t *again_ns)
 {
 	const struct admission_account *acc;
@@ -282,7 +285,7 @@ static struct ticket *whose_turn(const struct admission *a, uint64_t now_ns, uin
 	return NULL;
 }
 
-/* ---- coming, waiting, leaving ------------------------------------------------------------------ */
+/* ---- entering, waiting, leaving ------------------------------------------------------------------ */
 
 static uint32_t seconds_up(uint64_t ns)
 {
@@ -291,7 +294,7 @@ static uint32_t seconds_up(uint64_t ns)
 	return (uint32_t)max_u64(min_u64(s, UINT32_MAX), 1);
 }
 
-/* When a place in the queue may be free: a guess from how long executions took lately. */
+/* Estimates when the queue has room, from the duration of recent executions. */
 static uint32_t guess_retry(const struct admission *a, size_t ahead)
 {
 	uint64_t rounds = ahead / a->opts.running_max + 1;
@@ -300,7 +303,7 @@ static uint32_t guess_retry(const struct admission *a, size_t ahead)
 				 RETRY_MAX_S);
 }
 
-/* What the token's quota says about one more, whatever else goes on. */
+/* Checks one more execution against the token's quota alone. */
 static enum admission_answer check_quota(const struct admission_account *acc, uint64_t memory, uint64_t now_ns,
 					 uint32_t *ret_retry_after_s)
 {
@@ -314,7 +317,7 @@ static enum admission_answer check_quota(const struct admission_account *acc, ui
 	return cpu >= rate ? ADMISSION_CPU : ADMISSION_RATE;
 }
 
-/* The ticket stands in line; whether there is a place for it. */
+/* The ticket is queued already; checks whether the queue exceeds its bounds. */
 static enum admission_answer check_room(const struct admission *a, const struct admission_account *acc,
 					uint32_t *ret_retry_after_s)
 {
@@ -416,9 +419,9 @@ void admission_charge_cpu(struct admission *a, const struct admission_ask *ask, 
 		charge_cpu(a, acc, cpu_ns, now_ns);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------- */
+/* ---- inspection -------------------------------------------------------------------------------- */
 
-/* How many of its own token go first. */
+/* Tickets of the same token that go first. */
 static size_t own_ahead(const struct ticket *t)
 {
 	const struct ticket *other;
@@ -432,7 +435,10 @@ static size_t own_ahead(const struct ticket *t)
 	return ahead;
 }
 
-/* While this token has its turns, each other one has as many; one that stands before it in the ring has one more. */
+/*
+ * While the tickets ahead of it and of its token get their turns, each other token gets as many; a token before it in
+ * the ring gets one more.
+ */
 size_t admission_position(const struct admission *a, const struct ticket *t)
 {
 	const struct admission_account *acc;
@@ -472,7 +478,7 @@ void admission_each(const struct admission *a, void (*fn)(const struct admission
 				   arg);
 }
 
-/* ---- meters that outlive a process -------------------------------------------------------------- */
+/* ---- meters across restarts --------------------------------------------------------------------- */
 
 static struct admission_meters meters_of(const struct admission_account *acc, uint64_t now_ns)
 {
@@ -539,7 +545,7 @@ const char *admission_why(enum admission_answer answer)
 	return (size_t)answer < ARRAY_LEN(why) ? why[answer] : NULL;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------------------- */
 
 struct admission *admission_new(const struct admission_opts *opts)
 {

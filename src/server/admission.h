@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may run next, and who may at all.
+ * Admission control: which execution may run, which waits, and which is refused.
  *
- * A value without input, output or clock: the caller says what came, what ended and what time it is.  So every rule here is
- * tested by itself.
+ * A pure data structure: no I/O and no clock of its own.  The caller reports arrivals, ends and the current time, so
+ * every rule below has unit tests.
  *
- *   - At most running_max executions run at one time, and of each token not more than its quota says (server/quota.h).
- *   - Whoever cannot run yet waits.  Tokens with waiting requests take turns: each gets one, then the next token.  So a token
- *     with a thousand requests delays another's by one turn.  Within a token the higher priority goes first, then the
- *     earlier; the first one in line is waited for, so that a large one is not passed for ever by small ones.
- *   - A token that sent more requests in a minute, or used more processor time in an hour, than it may, is refused with the
- *     seconds after which it may ask again.  Both are meters that run empty at a steady pace: no window whose edge could be
- *     used twice.  Processor time is charged when an execution ends, so the last ones may go over; what is over is waited
- *     for.
- *   - What waits has a ceiling, in all and for each token.
+ *   - At most running_max executions run at one time, and at most as many of one token as its quota permits
+ *     (server/quota.h).
+ *   - Other executions wait.  Scheduling among tokens is round-robin: a token with a thousand requests delays another
+ *     token's request by one turn.  Within a token, higher priority goes first, then earlier arrival.  The head of a
+ *     token's line is never overtaken by a smaller request, so a large one cannot starve.
+ *   - A token over its runs_per_minute or cpu_seconds_per_hour is refused with a Retry-After in seconds.  Both are
+ *     leaky buckets that drain at a constant rate, so there is no window edge at which the quota could be used twice.
+ *     CPU time is charged when an execution ends; a token can therefore exceed its quota with the executions then
+ *     running, and waits until the excess has drained.
+ *   - The queue is bounded, in total and per token.
  *
- * Tickets belong to the caller and are linked into the lists: no allocation for a request.  A ticket must not move or be
- * freed between admission_enter(), if that gave RUN or WAIT, and admission_leave().
+ * Tickets belong to the caller and are linked into the lists, so a request needs no allocation.  A ticket must not move
+ * or be freed between an admission_enter() that returned RUN or WAIT, and admission_leave().
  */
 #ifndef SERVER_ADMISSION_H
 #define SERVER_ADMISSION_H
@@ -25,7 +26,7 @@
 
 #include "server/quota.h"
 
-#define ADMISSION_PRIORITIES       10 /* 0..9; 9 goes first */
+#define ADMISSION_PRIORITIES       10 /* 0 to 9; 9 goes first */
 #define ADMISSION_DEFAULT_PRIORITY 5
 #define ADMISSION_NAME_MAX         80
 #define ADMISSION_NEVER_NS         UINT64_MAX
@@ -35,16 +36,16 @@ struct admission_account;
 
 struct admission_opts {
 	uint32_t running_max;           /* at least 1 */
-	uint32_t waiting_max;           /* in all; 0: nobody waits */
+	uint32_t waiting_max;           /* in total; 0: nothing may wait */
 	uint32_t waiting_per_token_max; /* 0: as waiting_max */
-	uint32_t accounts_max;          /* tokens that are remembered at one time; at least 1 */
+	uint32_t accounts_max;          /* tokens that have an account at one time; at least 1 */
 };
 
 enum ticket_state { TICKET_IDLE, TICKET_WAITING, TICKET_RUNNING };
 
-/* Begins as { 0 }. */
+/* Initialise with { 0 }. */
 struct ticket {
-	enum ticket_state state; /* to be read by anybody; what follows is admission.c's */
+	enum ticket_state state; /* the caller may read it; the other fields are private to admission.c */
 	uint32_t priority;
 	TAILQ_ENTRY(ticket) in_line;
 	struct admission_account *account;
@@ -52,83 +53,87 @@ struct ticket {
 };
 
 enum admission_answer {
-	ADMISSION_RUN,       /* it runs from now on */
-	ADMISSION_WAIT,      /* admission_next() will give it */
+	ADMISSION_RUN,       /* the ticket is running */
+	ADMISSION_WAIT,      /* the ticket is queued; admission_next() will return it */
 	ADMISSION_RATE,      /* 429: runs_per_minute */
 	ADMISSION_CPU,       /* 429: cpu_seconds_per_hour */
-	ADMISSION_CROWDED,   /* 429: too many of this token wait already */
-	ADMISSION_FULL,      /* 503: too many wait already */
-	ADMISSION_TOO_LARGE, /* 403: its memory alone is more than the token's; waiting does not help */
+	ADMISSION_CROWDED,   /* 429: too many requests of this token wait already */
+	ADMISSION_FULL,      /* 503: too many requests wait already */
+	ADMISSION_TOO_LARGE, /* 403: its memory limit alone exceeds the token's quota; waiting does not help */
 };
 
 struct admission_ask {
-	const char *token; /* name of whoever asks, at most ADMISSION_NAME_MAX bytes; what is behind is not looked at */
-	const struct quota
-		*quota;    /* the token's, as it is now; copied, and from now on in force for all of that token */
-	uint32_t priority; /* above 9 counts as 9 */
-	uint64_t memory;   /* bytes of its memory limit */
+	const char *token; /* name of the token; only the first ADMISSION_NAME_MAX bytes count */
+	/* the token's current quota; copied, and applied to all executions of the token from now on */
+	const struct quota *quota;
+	uint32_t priority; /* values above 9 count as 9 */
+	uint64_t memory;   /* its memory limit in bytes */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct admission *admission_new(const struct admission_opts *opts);
-/* Tickets that are still in it are forgotten, not touched. */
+/* Does not touch tickets that are still queued or running. */
 void admission_free(struct admission *a);
 
 /*
- * now_ns is of a clock that never goes back.  *ret_retry_after_s is set with the answers of 429 and 503, at least 1.  With RUN
- * and WAIT the ticket, which must be idle, is taken; with the others it stays idle.
+ * now_ns is of a monotonic clock.  *ret_retry_after_s, at least 1, is set for the answers of 429 and 503.  The ticket
+ * must be idle; RUN and WAIT take it, other answers leave it idle.
  */
 enum admission_answer admission_enter(struct admission *a, const struct admission_ask *ask, uint64_t now_ns,
 				      struct ticket *t, uint32_t *ret_retry_after_s);
 /*
- * The next one that may run, which now does; call it again until it gives NULL: whenever somebody left, and at the moment
- * that *ret_again_ns (may be NULL) says with a NULL, at which time alone lets somebody run; ADMISSION_NEVER_NS: none.
+ * Starts and returns the next ticket that may run; NULL: none.  Call it until it returns NULL, whenever an execution
+ * has left, and at *ret_again_ns.  *ret_again_ns (may be NULL) is set together with NULL: the time at which a ticket
+ * may run although no other has left; ADMISSION_NEVER_NS: there is no such time.
  */
 struct ticket *admission_next(struct admission *a, uint64_t now_ns, uint64_t *ret_again_ns);
-/* It ended, having used cpu_ns, or waits no more; the ticket is idle then.  Idle ones are fine. */
+/*
+ * The execution ended after cpu_ns of CPU time, or no longer waits; the ticket becomes idle.  No effect on an idle
+ * ticket.
+ */
 void admission_leave(struct admission *a, struct ticket *t, uint64_t cpu_ns, uint64_t now_ns);
 
 /*
- * Of what runs without a place of its own, as in a session that has been let in before: counts it (RUN), or says why it may not be
- * (RATE, CPU, FULL); and the processor time that it used.
+ * For runs that occupy no slot of their own, such as runs in a session, which was admitted itself.  Charges one run
+ * (RUN), or returns why it is refused (RATE, CPU, FULL); the second function charges the CPU time it used.
  */
 enum admission_answer admission_charge_run(struct admission *a, const struct admission_ask *ask, uint64_t now_ns,
 					   uint32_t *ret_retry_after_s);
 void admission_charge_cpu(struct admission *a, const struct admission_ask *ask, uint64_t cpu_ns, uint64_t now_ns);
 
-/* How many start before this one and itself, if none is held up by its quota: 1 is next; 0: it does not wait. */
+/* Position in the queue, 1 for the next one, assuming that no token is held up by its quota; 0: it does not wait. */
 size_t admission_position(const struct admission *a, const struct ticket *t);
 size_t admission_running(const struct admission *a);
 size_t admission_waiting(const struct admission *a);
 
-/* What one token has; for /v1/queue. */
+/* Usage of one token, for /v1/queue. */
 struct admission_count {
 	const char *token;
 	size_t running, waiting;
-	uint64_t memory; /* of those that run */
+	uint64_t memory; /* sum of the memory limits of running executions */
 };
-/* Every token that has something running or waiting, in no order. */
+/* Calls fn for every token that has an execution running or waiting, in no particular order. */
 void admission_each(const struct admission *a, void (*fn)(const struct admission_count *count, void *arg), void *arg);
 
 /*
- * Meters of a token that are not empty: after how much time each will be, if nothing is added.  So what tokens used up can be
- * written down by whoever has files, and a later process told of it.
+ * The state of a token's leaky buckets: the time until each is empty if nothing is added.  With these the caller can
+ * save usage in a file and restore it in a later process.
  */
 struct admission_meters {
 	const char *token;
 	uint64_t runs_ns, cpu_ns;
 };
-/* Every token whose meters were added to since this was called last. */
+/* Calls fn for every token charged since the last call. */
 void admission_each_metered(struct admission *a, uint64_t now_ns,
 			    void (*fn)(const struct admission_meters *m, void *arg), void *arg);
-bool admission_is_metered(const struct admission *a); /* there is one */
-/* All that are not empty. */
+bool admission_is_metered(const struct admission *a); /* whether there is such a token */
+/* Calls fn for every token with a bucket that is not empty. */
 void admission_each_meter(const struct admission *a, uint64_t now_ns,
 			  void (*fn)(const struct admission_meters *m, void *arg), void *arg);
-/* As they were; what is more than a meter may have counts as that.  False: too many tokens, or no memory. */
+/* Restores saved values, clamped to the maximum of a bucket.  False: too many tokens, or out of memory. */
 bool admission_restore(struct admission *a, const struct admission_meters *m, uint64_t now_ns);
 
-/* Why somebody was refused, and what to do, for a message: "the token ci " and this.  NULL: RUN and WAIT. */
+/* Reason of a refusal, with advice, as the end of a message that begins "the token ci ".  NULL for RUN and WAIT. */
 const char *admission_why(enum admission_answer answer);
 
 #endif

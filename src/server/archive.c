@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "base/ustar.h"
 
-/* Where things stand in a head. */
+/* Offsets in a tar header. */
 enum {
 	AT_MODE = 100,
 	AT_SIZE = 124,
@@ -19,7 +19,7 @@ enum {
 	PREFIX_LEN = 155,
 };
 
-/* What extended headers said of the entry that follows them. */
+/* What extended headers set for the following entry. */
 struct extended {
 	char path[ARCHIVE_PATH_MAX + 1];
 	bool has_path, has_size;
@@ -31,7 +31,7 @@ static int refuse(const struct archive *a, struct brig_error *err, const char *w
 	return err_set(err, BRIG_E_USAGE, 0, "the archive, byte %zu: %s", a->at, why);
 }
 
-/* Octal digits, with blanks before and a blank or NUL behind. */
+/* Octal digits, with optional leading blanks, ended by a blank, a NUL or the end of the field. */
 static bool read_octal(const char *field, size_t len, uint64_t *ret)
 {
 	size_t i = 0;
@@ -74,13 +74,13 @@ static bool copy_path(char *dst, const char *text, size_t len)
 	return true;
 }
 
-/* Of the head itself: name, and what stands before it. */
+/* The path in the header itself: prefix and name. */
 static bool head_path(const char *head, char dst[ARCHIVE_PATH_MAX + 1])
 {
 	size_t name = strnlen(head, NAME_LEN), prefix = strnlen(head + AT_PREFIX, PREFIX_LEN);
 
 	if (memcmp(head + AT_MAGIC, "ustar\0", 6) != 0)
-		prefix = 0; /* GNU has other things there */
+		prefix = 0; /* old GNU headers use this area for other fields */
 	memcpy(dst, head + AT_PREFIX, prefix);
 	if (prefix > 0)
 		dst[prefix++] = '/';
@@ -89,7 +89,7 @@ static bool head_path(const char *head, char dst[ARCHIVE_PATH_MAX + 1])
 	return true;
 }
 
-/* "./a/b" is "a/b"; NULL: it is a path as it should be. */
+/* Normalises "./a/b" and "a/b/" to "a/b".  NULL, or the reason why the path is invalid. */
 static const char *clean_path(char *path)
 {
 	size_t len;
@@ -119,7 +119,7 @@ static const char *clean_path(char *path)
 
 /* ---- extended headers ------------------------------------------------------------------------------------ */
 
-/* "LENGTH KEY=VALUE\n", again and again; keys that say nothing about path and size mean nothing here. */
+/* Records of the form "LENGTH KEY=VALUE\n"; keys other than path and size are ignored. */
 static const char *read_pax(const char *data, size_t len, struct extended *x)
 {
 	for (size_t at = 0; at < len;) {
@@ -162,7 +162,10 @@ static const char *read_long_name(const char *data, size_t len, struct extended 
 
 /* ---- entries ------------------------------------------------------------------------------------------------ */
 
-/* What 'tar -cz', 'tar -cj' and their like send; of what is no archive: a file's name may begin like this. */
+/*
+ * Recognises output of 'tar -cz', 'tar -cj' and similar.  Called only if the first header is invalid, since a file's
+ * name may begin with the same bytes.
+ */
 static bool is_compressed(const struct archive *a)
 {
 	static const struct {
@@ -184,7 +187,7 @@ static int refuse_head(const struct archive *a, struct brig_error *err, const ch
 		      is_other ? "it is compressed: send it as 'tar -c' writes it, without -z, -j, -J or --zstd" : why);
 }
 
-/* The next head, and what belongs to it: 1, 0 or -code. */
+/* The next header and its data: 1, 0 or -code. */
 static int next_entry(struct archive *a, const char **ret_head, const char **ret_data, uint64_t *ret_len,
 		      const struct extended *x, struct brig_error *err)
 {
@@ -214,7 +217,7 @@ static void step_over(struct archive *a, uint64_t len)
 	a->at = whole > a->len - a->at ? a->len : a->at + (size_t)whole;
 }
 
-/* What an entry that is no file says: NULL: nothing is wrong with it. */
+/* Handles an entry that is not a file.  NULL, or the reason why it is refused. */
 static const char *read_other(char type, const char *data, size_t len, struct extended *x)
 {
 	switch (type) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tar archives that clients send: ustar, with pax headers (path, size) and GNU long names.
+ * Tar archives from clients: ustar, with pax headers (path, size) and GNU long names.
  *
- * The front reads what came and writes it anew: regular files only, in the plainest form (base/ustar.h), each path once.  The
- * runner reads that form with the same reader, when it puts together what was there and what a program changed.  Folders
- * are where files are: one without a file is left out.  Whatever else an archive can hold refuses it whole.
+ * The front parses the client's archive and writes a normalised one: regular files only, in plain ustar (base/ustar.h),
+ * each path once.  The runner parses that with the same code when it merges the original files with a program's
+ * changes.  Directories exist through their files; an empty one is dropped.  Any other kind of entry refuses the whole
+ * archive.
  */
 #ifndef SERVER_ARCHIVE_H
 #define SERVER_ARCHIVE_H
@@ -17,7 +18,7 @@
 #define ARCHIVE_BYTES_MAX (64 * MiB)
 
 struct archive_file {
-	char path[ARCHIVE_PATH_MAX + 1]; /* UTF-8, below the workspace, without control characters */
+	char path[ARCHIVE_PATH_MAX + 1]; /* relative to the workspace: UTF-8, without control characters */
 	bool may_execute;
 	const char *data;
 	size_t len;
@@ -28,9 +29,12 @@ struct archive {
 	size_t len, at;
 };
 
-/* The next regular file: 1; 0: that was all; -BRIG_E_USAGE: it is none that is taken, and *err says why and where. */
+/*
+ * Reads the next regular file.  1: *ret is set; 0: end of the archive; -BRIG_E_USAGE: the archive is refused, *err says
+ * why and at which byte.
+ */
 int archive_next(struct archive *a, struct archive_file *ret, struct brig_error *err);
-/* False: no room, or no memory. */
+/* False: the buffer is full, or out of memory. */
 bool archive_put(struct buf *out, const struct archive_file *f);
 
 #endif

@@ -11,7 +11,7 @@
 
 static const char *const option_name[CERTIFICATE_FILES] = { "--tls-cert", "--tls-key" };
 
-/* Bytes of a key pass through memory that is wiped: 0 or -errno. */
+/* The buffer that held key material is wiped: 0 or -errno. */
 static int copy(int from, int to)
 {
 	char piece[4096];
@@ -31,7 +31,7 @@ static int copy(int from, int to)
 
 static int read_file(const char *path, int *ret)
 {
-	/* One that would have to be waited for, such as a pipe, would hold up the whole service. */
+	/* O_NONBLOCK: opening a FIFO would otherwise block the whole service. */
 	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	AUTO_FD to = FD_NONE;
 	struct stat st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of --tls-cert and --tls-key, as they were when they were read: two files in memory that nobody can change.
+ * Copies of the files of --tls-cert and --tls-key, as sealed files in memory.
  *
- * The master reads them, at the start and whenever it is told to, since the front cannot open anything; what is in them only
- * the front looks at.  The master keeps those that a front has accepted, for the next front.
+ * The master reads the files at startup and at SIGHUP, because the front cannot open any; only the front parses them.
+ * The master keeps the pair that a front last accepted, for the next front.
  */
 #ifndef SERVER_CERTIFICATE_H
 #define SERVER_CERTIFICATE_H
@@ -15,7 +15,7 @@
 enum { CERTIFICATE_CHAIN, CERTIFICATE_KEY, CERTIFICATE_FILES };
 
 struct certificate {
-	int fd[CERTIFICATE_FILES]; /* FD_NONE: there is none */
+	int fd[CERTIFICATE_FILES]; /* FD_NONE: no TLS */
 };
 #define CERTIFICATE_NONE                 \
 	{                                \
@@ -28,7 +28,7 @@ struct certificate {
 int certificate_read(const char *chain_path, const char *key_path, struct certificate *ret, struct brig_error *err);
 bool certificate_is_there(const struct certificate *c);
 void certificate_close(struct certificate *c);
-/* *to is closed, and is *from then, which is none. */
+/* Closes *to, moves *from there and leaves *from empty. */
 void certificate_move(struct certificate *to, struct certificate *from);
 
 #endif

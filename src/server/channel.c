@@ -11,7 +11,7 @@
 #include "base/sealed.h"
 #include "server/message.h"
 
-#define FILE_WEIGHT 512 /* bytes of a file that count as one of the socket's buffer */
+#define FILE_WEIGHT 512 /* bytes of a file that count as one byte of the socket's buffer */
 
 const char *const event_name[EVENT_KINDS] = {
 	[EVENT_queued] = "queued", [EVENT_started] = "started", [EVENT_finding] = "finding",
@@ -39,9 +39,9 @@ struct waiting {
 struct channel {
 	int sock;
 	struct waiting *first, **last;
-	size_t queued; /* bytes in this process */
-	size_t held;   /* and those in files, too */
-	/* what was received last */
+	size_t queued; /* queued bytes in this process */
+	size_t held;   /* plus those in files */
+	/* the record received last */
 	char bytes[CHANNEL_INLINE_MAX];
 	void *mapped;
 	size_t mapped_len;
@@ -71,7 +71,7 @@ static void waiting_free(struct waiting *w)
 	free(w);
 }
 
-/* What the last record brought and nobody has taken. */
+/* Releases what the last record brought and the caller has not taken. */
 static void forget_received(struct channel *c)
 {
 	for (size_t i = 0; i < c->received.n_fds; i++)
@@ -115,8 +115,9 @@ size_t channel_waiting(const struct channel *c)
 /* ---- sending --------------------------------------------------------------------------------------- */
 
 /*
- * A file in memory takes a few bytes of the socket's buffer, which would hold hundreds of them for a reader that sleeps.  So
- * its record has the file's first bytes as well, as many as make the buffer full of a few large ones.
+ * A file in memory occupies only a few bytes of the socket's buffer, so hundreds of them could queue up for a reader
+ * that does not read.  Therefore its record repeats the first bytes of the file, enough that a few large ones fill the
+ * buffer.
  */
 static size_t ballast_of(uint32_t len)
 {
@@ -131,16 +132,16 @@ static int try_send(const struct channel *c, const struct record_head *head, con
 	struct iovec pieces[] = { { &copy, sizeof(copy) }, { .iov_len = n_bytes } };
 	int rc;
 
-	memcpy(&pieces[1].iov_base, &bytes, sizeof(bytes)); /* which is only read */
+	memcpy(&pieces[1].iov_base, &bytes, sizeof(bytes)); /* only read */
 	rc = fd_send_record(c->sock, pieces, ARRAY_LEN(pieces), fds, n_fds, MSG_DONTWAIT);
 
-	/* ETOOMANYREFS: descriptors on their way, which become fewer as the other takes them. */
+	/* ETOOMANYREFS: too many descriptors in flight; there will be fewer as the peer receives them. */
 	if (rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS)
 		return 0;
 	return rc < 0 ? rc : 1;
 }
 
-/* Behind everything that waits already. */
+/* Appends to the send queue. */
 static int enqueue(struct channel *c, const struct record_head *head, const void *bytes, size_t n_bytes, const int *fds,
 		   size_t n_fds, struct brig_error *err)
 {
@@ -169,7 +170,7 @@ static int enqueue(struct channel *c, const struct record_head *head, const void
 	return 0;
 }
 
-/* file: FD_NONE, or what the data are in; then n_bytes of them go along. */
+/* file: FD_NONE, or the file with the payload, in which case the first n_bytes of it go into the record as well. */
 static int send_record(struct channel *c, const struct record *r, const void *bytes, size_t n_bytes, int file,
 		       struct brig_error *err)
 {
@@ -238,7 +239,7 @@ int channel_flush(struct channel *c, struct brig_error *err)
 
 /* ---- receiving ------------------------------------------------------------------------------------------ */
 
-/* The data are in the first descriptor: sealed, and as long as they say. */
+/* The payload is in the first descriptor: a sealed file of exactly len bytes. */
 static bool map_file(struct channel *c, size_t len)
 {
 	struct record *r = &c->received;
@@ -302,6 +303,6 @@ int channel_receive(struct channel *c, struct record *ret, struct brig_error *er
 			       "the other process of the service does not speak its language");
 	}
 	*ret = c->received;
-	c->received.n_fds = 0; /* they are the caller's now */
+	c->received.n_fds = 0; /* owned by the caller now */
 	return 1;
 }

@@ -14,11 +14,11 @@
 #include "sys/caps.h"
 #include "sys/proc.h"
 
-/* Above what accounts, containers and cells have, below what some tools take for negative. */
+/* An unassigned id: above those of accounts, containers and cells, below those that some tools take for negative. */
 #define NOBODY_ELSE 2147480000u
 #define LARGE_BLOCK (256 * 1024)
 
-/* The zone of the clock, the random number that hash tables begin with. */
+/* Makes libraries read their files now: the time zone, and the random seed of jansson's hash tables. */
 static int load_libraries(const struct confinement *c)
 {
 	time_t now = time(NULL);
@@ -30,7 +30,7 @@ static int load_libraries(const struct confinement *c)
 	return c->load_libraries ? c->load_libraries() : 0;
 }
 
-/* As root: the ids of the system user, or of nobody; no groups. */
+/* As root: switches to the ids of the system user, or to an unassigned id; drops all groups. */
 static int change_ids(void)
 {
 	const struct passwd *user = getpwnam(SYSTEM_USER);
@@ -44,7 +44,7 @@ static int change_ids(void)
 	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ? -errno : 0;
 }
 
-/* No capability, and no way to get one. */
+/* Drops all capabilities and the ways to regain them. */
 static int drop_privileges(const struct confinement *c)
 {
 	bool is_root = geteuid() == 0;
@@ -55,7 +55,7 @@ static int drop_privileges(const struct confinement *c)
 	return rc < 0 ? rc : caps_clear();
 }
 
-/* Variables of whoever started the service may be secrets, and a process that was forked has a copy of them. */
+/* The variables of the service may contain secrets, and a forked process has a copy of them. */
 static int wipe_environment(const struct confinement *c UNUSED)
 {
 	for (char **variable = environ; variable && *variable; variable++)
@@ -63,8 +63,10 @@ static int wipe_environment(const struct confinement *c UNUSED)
 	return clearenv() == 0 ? 0 : -EINVAL;
 }
 
-/* Dies with its parent, cannot be traced, gets no privilege.  After the ids were changed, which makes the kernel forget.
- * That the parent is still there its socket tells. */
+/*
+ * Dies with its parent, cannot be traced, gains no privileges.  After the change of ids, which resets the first two.
+ * If the parent has died already, the process notices when its socket ends.
+ */
 static int bind_to_parent(const struct confinement *c UNUSED)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
@@ -89,7 +91,7 @@ static int set_limits(const struct confinement *c)
 	if (c->more_memory == 0)
 		return 0;
 	(void)mallopt(M_ARENA_MAX, 1);
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK); /* large blocks go back to the kernel one by one */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK); /* return large blocks to the kernel individually */
 	for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++)
 		rc = proc_lower_limit(rows[i].what, rows[i].max);
 	return rc;
@@ -104,7 +106,7 @@ static int restrict_files(const struct confinement *c)
 
 static int install_filter(const struct confinement *c)
 {
-	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
+	/* AddressSanitizer makes system calls of its own; production builds are not sanitized. */
 	return SANITIZED ? 0 : seccomp_install(c->filter);
 }
 

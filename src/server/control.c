@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-/* As it travels; a record that is shorter has no number. */
+/* Wire format; a shorter record has number 0. */
 struct control_record {
 	char kind, unused[3];
 	uint32_t number;

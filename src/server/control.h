@@ -42,13 +42,13 @@ enum control_kind {
 struct control_message {
 	enum control_kind kind;
 	uint32_t number;
-	int fds[CONTROL_FDS_MAX]; /* the receiver's, who takes or closes them: control_close() */
+	int fds[CONTROL_FDS_MAX]; /* owned by the receiver, which takes or closes them: control_close() */
 	size_t n_fds;
 };
 
-/* Never waits, and copies descriptors: 0 or -errno; -EAGAIN: the peer does not read. */
+/* Never blocks, and duplicates the descriptors: 0 or -errno; -EAGAIN: the peer does not read. */
 int control_send(int sock, const struct control_message *m);
-/* The next one: 1; 0: there is none now; -EPIPE: the peer has gone. */
+/* 1: *ret is the next message; 0: none yet; -EPIPE: the peer has gone. */
 int control_receive(int sock, struct control_message *ret);
 void control_close(struct control_message *m);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of doors (doors.def), for all who know of them: options, tokens, runner, front. */
+/* The table of doors (doors.def), for options, tokens, runner and front. */
 #ifndef SERVER_DOORS_H
 #define SERVER_DOORS_H
 
 #include "base/err.h"
 #include "server/tokens.h"
 
-/* DOOR_api is the service's own API, which is no door, but may stand in a token's list beside them. */
+/* DOOR_api is the service's own API: not a door, but a token's list may contain it. */
 enum door {
 	DOOR_api,
 #define DOOR(name, title, keys, trust, move) DOOR_##name,
@@ -25,17 +25,20 @@ struct door_row {
 };
 extern const struct door_row door_rows[DOOR_COUNT];
 
-/* Those that are open, and the most trust of what comes through each. */
+/* The doors that are open, and the highest trust level for code that comes through each. */
 struct door_set {
 	bool is_open[DOOR_COUNT];
 	enum token_trust trust[DOOR_COUNT];
 };
 
-/* DOOR_COUNT: there is none of that name. */
+/* DOOR_COUNT: there is no such door. */
 enum door door_find(const char *name);
-/* "piston,dify:untrusted", or "all" or "all:untrusted"; words are separated by commas or blanks.  0 or -BRIG_E_USAGE. */
+/*
+ * Parses "piston,dify:untrusted", "all" or "all:untrusted"; words are separated by commas or blanks.  0 or
+ * -BRIG_E_USAGE.
+ */
 int doors_parse(const char *text, struct door_set *ret, struct brig_error *err);
 bool doors_any(const struct door_set *set);
-bool doors_have_sockets(const struct door_set *set); /* one of them speaks WebSocket */
+bool doors_have_sockets(const struct door_set *set); /* whether an open door uses WebSockets */
 
 #endif

@@ -24,23 +24,23 @@
 #include "sys/seccomp.h"
 #include "server/report.h"
 
-#define QUEUE_BYTES (2 * MiB)            /* asked for; the kernel may allow less */
+#define QUEUE_BYTES (2 * MiB)            /* requested size; the kernel may allow less */
 #define BODY_MAX    ((size_t)(2 * MiB))  /* of one request */
-#define ANSWER_MAX  ((size_t)(64 * KiB)) /* it is not looked at */
+#define ANSWER_MAX  ((size_t)(64 * KiB)) /* the response is ignored */
 #define POST_NS     (5 * NS_PER_SEC)
 #define START_MS    15000
 #define LAST_NS     (3 * NS_PER_SEC)
 #define OUR_SOCKET  3
 #define TRACES_PATH "/v1/traces"
 
-/* In memory that both have. */
+/* In memory shared by both processes. */
 struct shared_counts {
 	_Atomic uint64_t exported, failed;
 };
 
 struct exporter {
 	int socket, pidfd;
-	uint64_t dropped; /* that did not fit into the socket, or found nobody */
+	uint64_t dropped; /* spans that did not fit into the socket, or were sent after the exporter had died */
 	bool has_said;
 	struct shared_counts *counts;
 };
@@ -49,7 +49,7 @@ struct record_head {
 	uint32_t n_spans;
 };
 
-/* ---- where the collector is ------------------------------------------------------------------------------- */
+/* ---- the collector's address ------------------------------------------------------------------------------- */
 
 struct collector {
 	struct http_target target;
@@ -120,7 +120,7 @@ static int read_url(const char *url, struct collector *ret, struct brig_error *e
 	return 0;
 }
 
-/* Once: a confined process starts no thread, as libcurl would for this. */
+/* Before confinement: libcurl would start a thread for this, which a confined process cannot. */
 static int look_up(struct collector *c, struct brig_error *err)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -131,12 +131,12 @@ static int look_up(struct collector *c, struct brig_error *err)
 
 	for (const struct addrinfo *a = list; a && rc == 0; a = a->ai_next) {
 		rc = getnameinfo(a->ai_addr, a->ai_addrlen, one, sizeof(one), NULL, 0, NI_NUMERICHOST);
-		(void)buf_addf(&found, "%s%s", found.len ? "," : "", one); /* as many as fit */
+		(void)buf_addf(&found, "%s%s", found.len ? "," : "", one); /* as many addresses as fit */
 	}
 	(void)str_copy(c->target.address, sizeof(c->target.address), buf_str(&found));
 	if (list)
 		freeaddrinfo(list);
-	if (str_eq(c->target.address, c->target.host)) /* numbers need no second saying */
+	if (str_eq(c->target.address, c->target.host)) /* the host is a numeric address itself */
 		c->target.address[0] = '\0';
 	return rc == 0 ? 0
 		       : err_set(err, BRIG_E_SYSTEM, 0, "the collector of traces, %.100s, is not to be found: %s",
@@ -147,7 +147,7 @@ static int look_up(struct collector *c, struct brig_error *err)
 
 static int confine_exporter(struct brig_error *err)
 {
-	/* What TLS knows certificates by. */
+	/* CA certificates, for TLS. */
 	static const char *const places[] = { "/etc/ssl", "/etc/pki", "/usr/lib/ssl", "/usr/share/ca-certificates",
 					      "/usr/local/share/ca-certificates" };
 	struct landlock_rule rules[ARRAY_LEN(places)];
@@ -169,7 +169,10 @@ static void begin_body(struct buf *body)
 		 brig_version(), brig_version());
 }
 
-/* Everything that waits, as far as it fits into one request: the number of spans; *ret_over: nothing will come any more. */
+/*
+ * Collects queued spans, as many as fit into one request; returns their number.  *ret_over: the runner has closed the
+ * socket.
+ */
 static uint64_t gather(struct buf *body, char *record, bool *ret_over)
 {
 	uint64_t n = 0;
@@ -224,7 +227,7 @@ static void serve_runner(struct http_client *client, const struct collector *c, 
 	}
 }
 
-/* An empty record: everything is in place; else why not. */
+/* One byte on success, else the error. */
 static void answer_start(const struct brig_error *err, int rc)
 {
 	(void)send(OUR_SOCKET, rc < 0 ? (const void *)err : "", rc < 0 ? sizeof(*err) : 1, MSG_NOSIGNAL);
@@ -294,7 +297,7 @@ static int fork_exporter(struct exporter *e, const char *url, struct brig_error 
 	e->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (e->pidfd < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot watch the exporter of traces");
-	fd_closep(&theirs); /* or its end would not be seen */
+	fd_closep(&theirs); /* otherwise this process would not see the child's end close */
 	return await_start(e->socket, err);
 }
 
@@ -344,7 +347,7 @@ void exporter_close(struct exporter *e)
 {
 	if (!e)
 		return;
-	fd_closep(&e->socket); /* it ends when it has sent what is there */
+	fd_closep(&e->socket); /* the exporter exits when it has sent what is queued */
 	if (e->pidfd >= 0 && proc_reap(&e->pidfd, clock_now_ns() + LAST_NS, NULL) < 0 && e->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, e->pidfd, SIGKILL, NULL, 0);
 		if (proc_reap(&e->pidfd, clock_now_ns() + LAST_NS, NULL) < 0)

@@ -18,13 +18,13 @@
 #include "server/rights.h"
 #include "sys/proc.h"
 
-#define READ_SECONDS 30 /* a policy, at the most */
+#define READ_SECONDS 30 /* to read a policy, at the most */
 #define READ_NS      (READ_SECONDS * NS_PER_SEC)
-#define READER_MADE  'c' /* and two files; more bytes, and no file, are why there are none */
+#define READER_MADE  'c' /* sent with two files; any other text is an error message, sent without files */
 
 /* ---- ceilings ------------------------------------------------------------------------------------------------ */
 
-/* The process that reads the policy, and nothing else: it hands over what it made, or says why not. */
+/* The process that reads the policy and does nothing else: sends the files with the ceilings, or an error message. */
 static _Noreturn void be_reader(const struct serve_options *o, int to)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
@@ -45,7 +45,7 @@ static _Noreturn void be_reader(const struct serve_options *o, int to)
 	_exit(fd_send_record(to, &word, 1, files, ARRAY_LEN(files), 0) < 0);
 }
 
-/* The files that it made, or what it said instead; that there is neither says nothing but that it died. */
+/* Receives the files, or the error message; end of file means that the process died. */
 static int take_files(int from, int ret[2], struct brig_error *err)
 {
 	union {
@@ -180,7 +180,8 @@ void keepers_close(struct keepers *k, uint64_t patience_ns)
 		reap_by(&k->pidfd[i], deadline);
 		if (k->pidfd[i] < 0)
 			continue;
-		(void)syscall(SYS_pidfd_send_signal, k->pidfd[i], SIGKILL, NULL, 0); /* janitors remove its groups */
+		/* the janitor removes its cgroups */
+		(void)syscall(SYS_pidfd_send_signal, k->pidfd[i], SIGKILL, NULL, 0);
 		reap_by(&k->pidfd[i], clock_now_ns() + patience_ns);
 		fd_closep(&k->pidfd[i]);
 	}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that make cells for the runner (docs/WARM.md), started by the master.
+ * Keepers, the processes that create cells for the runner (docs/WARM.md); the master starts them.
  *
- * The runner hears of strangers' requests; a keeper has more rights than it, and must not do whatever it asks.  So neither is it
- * started by the runner nor are its ceilings of the runner's choosing: they are made of the policy by a process that has read
- * nothing else, before anything is asked for and again when the policy is read anew, and lie in sealed files.  When the runner needs
- * a keeper, the first or one in the place of one that was killed, it sends the master one end of a socket (CONTROL_KEEPER); who answers
- * at that end has all that cells and forks of interpreters take.  It ends with the runner's end of the socket.
+ * The runner handles requests of clients; a keeper has more privileges than the runner and must not do whatever the
+ * runner asks.  So the master starts it, and the runner does not choose its ceilings: a process that reads nothing but
+ * the policy derives them, before the first request and again at every reload, and stores them in sealed files.  When
+ * the runner needs a keeper, the first or a replacement, it sends the master one end of a socket (CONTROL_KEEPER); the
+ * keeper that serves this end has all privileges that cells and forks of interpreters require.  It exits when the
+ * runner closes its own end.
  */
 #ifndef SERVER_KEEPERS_H
 #define SERVER_KEEPERS_H
@@ -14,12 +15,16 @@
 #include "base/fd.h"
 #include "server/serve.h"
 
-#define KEEPERS_MAX 16 /* at one time: the policy before and now, with and without disks, and those that are ending */
+/*
+ * at one time: for the previous policy and the current one, each with and without disk limits, and those that are
+ * exiting
+ */
+#define KEEPERS_MAX 16
 
 struct keepers {
-	int ceilings[2]; /* the second: with limits on disks */
+	int ceilings[2]; /* sealed files; [1]: with disk limits */
 	int pidfd[KEEPERS_MAX];
-	int ended; /* an epoll: readable when one has */
+	int ended; /* an epoll descriptor: readable when a keeper has exited */
 };
 
 #define KEEPERS_NONE                                                                                                \
@@ -28,12 +33,15 @@ struct keepers {
 	}
 
 int keepers_open(struct keepers *k, const struct serve_options *o, struct brig_error *err);
-/* Ceilings of the policy as it is now, for those that are started from now on; if it cannot be read, the old ones stay. */
+/* Derives the ceilings for keepers started from now on.  If the policy cannot be read, the old ones stay. */
 int keepers_read_policy(struct keepers *k, const struct serve_options *o, struct brig_error *err);
-/* One that serves this end of a socket.  What cannot be started says why on stderr; the other end sees the end of the socket. */
+/*
+ * Starts a keeper that serves this end of a socket.  Failures are reported on stderr, and the other end sees end of
+ * file.
+ */
 void keepers_start(struct keepers *k, int socket, bool limits_disks);
-void keepers_reap(struct keepers *k); /* those that have ended */
-/* The runner is gone: waits until they have removed their cells. */
+void keepers_reap(struct keepers *k); /* reaps keepers that have exited */
+/* For when the runner has exited: waits up to patience_ns for the keepers to remove their cells, then kills them. */
 void keepers_close(struct keepers *k, uint64_t patience_ns);
 
 #endif

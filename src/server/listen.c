@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listen.c - where the service listens
+ * listen.c - the listening sockets
  *
- * Without a word about it on loopback only: what leaves the machine is somebody's decision.  Without tokens it can be nothing
- * else.  A socket of systemd's (LISTEN_FDS) takes the place of the default.  The command line has a socket of its own, of
- * records (front/relay.c).
+ * The default is loopback only; exposing the service to a network must be configured, and is not possible with
+ * --no-auth.  A socket passed by systemd (LISTEN_FDS) replaces the default.  The command line has a socket of its own,
+ * which carries records (front/relay.c).
  */
 #include "server/listen.h"
 
@@ -28,7 +28,7 @@
 #define MODE_OF_FOLDER    0755
 #define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
-/* What a socket says of itself. */
+/* Fills in type and address of a socket. */
 static int describe(struct listener *l, struct brig_error *err)
 {
 	struct sockaddr_storage sa = { 0 };
@@ -118,14 +118,14 @@ static int open_tcp(struct listeners *l, const char *text, struct brig_error *er
 
 /* ---- unix sockets -------------------------------------------------------------------------------------- */
 
-/* One that is to be made. */
+/* A unix socket to create. */
 struct unix_place {
 	const char *option, *path;
 	int type; /* SOCK_STREAM, SOCK_SEQPACKET */
 	bool no_auth;
 };
 
-/* What an earlier service left behind goes; what somebody listens at, or is no socket, stays. */
+/* Removes the socket of an earlier service; refuses one with a listener, and anything that is not a socket. */
 static int remove_stale(const struct unix_place *p, const struct sockaddr_un *sa, struct brig_error *err)
 {
 	AUTO_FD fd = FD_NONE;
@@ -142,7 +142,10 @@ static int remove_stale(const struct unix_place *p, const struct sockaddr_un *sa
 	return unlink(p->path) < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot remove the old %.200s", p->path) : 0;
 }
 
-/* Everybody may connect, since the kernel says who it is and the policy whether that one may; without that only we may. */
+/*
+ * Any user may connect: the runner gets the peer's user from the kernel and the policy decides.  With --no-auth only
+ * this user may.
+ */
 static int open_unix(struct listeners *l, const struct unix_place *p, struct brig_error *err)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -167,7 +170,7 @@ static int open_unix(struct listeners *l, const struct unix_place *p, struct bri
 	return add(l, &fd, err);
 }
 
-/* The last folder of a socket's path; false: there is none but the root. */
+/* The directory of a socket's path; false: it is the root directory, or there is none. */
 static bool folder_of(const char *path, char folder[SOCKET_PATH_BYTES])
 {
 	const char *slash = strrchr(path, '/');
@@ -179,7 +182,7 @@ static bool folder_of(const char *path, char folder[SOCKET_PATH_BYTES])
 	return true;
 }
 
-/* Everybody may look into it. */
+/* World-readable, so that all users can reach the socket. */
 static int make_folder(struct listeners *l, const char *path, struct brig_error *err)
 {
 	char folder[SOCKET_PATH_BYTES];
@@ -195,7 +198,7 @@ static int make_folder(struct listeners *l, const char *path, struct brig_error 
 		       : 0;
 }
 
-/* Unless another service has put its socket there meanwhile. */
+/* Has no effect if another service has created its socket there meanwhile. */
 static void remove_folder(const struct listeners *l)
 {
 	char folder[SOCKET_PATH_BYTES];
@@ -212,7 +215,7 @@ static bool is_given(const struct listeners *l)
 	return false;
 }
 
-/* One that nobody asked for by its name is no reason not to serve. */
+/* Failing to create the default socket is not fatal; one that was configured explicitly is. */
 static int open_socket(struct listeners *l, const struct serve_options *o, struct brig_error *err)
 {
 	const struct unix_place place = { "socket", o->socket_path, SOCK_SEQPACKET, o->no_auth };
@@ -232,7 +235,7 @@ static int open_socket(struct listeners *l, const struct serve_options *o, struc
 	return 0;
 }
 
-/* ---- what systemd has opened -------------------------------------------------------------------------------- */
+/* ---- sockets passed by systemd ------------------------------------------------------------------------------ */
 
 static int take_given(struct listeners *l, struct brig_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the service listens: addresses that it was told, a unix socket, or what systemd has opened for it. */
+/* The listening sockets of the service: configured addresses, unix sockets, and sockets passed by systemd. */
 #ifndef SERVER_LISTEN_H
 #define SERVER_LISTEN_H
 
@@ -8,11 +8,12 @@
 struct listeners {
 	struct listener item[LISTENERS_MAX];
 	size_t n;
-	const char *unix_path, *socket_path; /* which were made, and go when all is over; NULL: none */
-	bool made_folder;                    /* of socket_path, likewise */
+	/* unix sockets that this process created and removes in the end; NULL: none */
+	const char *unix_path, *socket_path;
+	bool made_folder; /* that of socket_path; removed in the end */
 };
 
-/* 0 or -code; what was opened before is the caller's to close in either case. */
+/* 0 or -code; in both cases the caller closes what was opened. */
 int listeners_open(struct listeners *l, const struct serve_options *o, struct brig_error *err);
 void listeners_close(struct listeners *l);
 

@@ -70,7 +70,7 @@ size_t message_max_count(enum field f)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-/* Printable, with an end, and of one byte at least. */
+/* Printable text of at least one byte, with its NUL. */
 static bool is_line(const char *bytes, size_t len, size_t max)
 {
 	if (len < 2 || len > max + 1 || bytes[len - 1] != '\0' || !str_is_utf8(bytes, len - 1))
@@ -103,7 +103,7 @@ bool message_takes(enum field f, const char *text)
 	return !wrong_with(&rows[f], text, strlen(text) + 1);
 }
 
-/* The field that begins at *at; moves *at behind it. */
+/* Validates the field at *at and moves *at past it.  NULL, or the reason why it is invalid. */
 static const char *read_field(struct message *m, size_t *at)
 {
 	const struct field_row *row;

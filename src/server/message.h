@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between the processes of the service: rows of fields, flat, checked once before anybody uses them.
+ * Messages between the processes of the service: a flat sequence of fields, validated once before use.
  *
- * A field is its number (fields.def), its length and its bytes.  Text has its NUL among them, so that what was read is a
- * string of C where it lies; a number has eight bytes.  The reader believes nothing: the runner, which may be root, reads
- * what the front wrote, and the front reads what strangers wrote.
+ * A field is its number (fields.def), its length and its bytes.  Text includes its NUL, so it can be used in place as a
+ * C string; a number has eight bytes.  The reader trusts nothing: the runner, which may be root, reads what the front
+ * wrote, and the front handles what clients wrote.
  */
 #ifndef SERVER_MESSAGE_H
 #define SERVER_MESSAGE_H
@@ -15,7 +15,7 @@
 #include "server/batch.h"
 
 #define MESSAGE_MAX  (96 * MiB)
-#define SEAL_KEY_HEX 64 /* of a public key of Ed25519 */
+#define SEAL_KEY_HEX 64 /* hex digits of an Ed25519 public key */
 
 enum field {
 #define FIELD(name, kind, max, many) FIELD_##name,
@@ -24,62 +24,65 @@ enum field {
 	FIELD_COUNT
 };
 
-/* ---- writing: each appends to a buffer; a field that does not fit leaves it marked (full or no_memory) --------- */
+/* ---- writing: each appends to a buffer; a field that does not fit marks it (full or no_memory) ------------------ */
 
-void message_put_text(struct buf *m, enum field f, const char *text); /* NULL: nothing */
+void message_put_text(struct buf *m, enum field f, const char *text); /* NULL: nothing is written */
 void message_put_bytes(struct buf *m, enum field f, const void *bytes, size_t len);
 void message_put_number(struct buf *m, enum field f, uint64_t n);
 
-/* The head of one whose bytes are written behind it by somebody else. */
+/* The header of a field whose bytes the caller appends itself. */
 void message_put_head(struct buf *m, enum field f, size_t len);
 
-/* What a field may have, for who complains in words of its own: bytes of one (of a text without its NUL), and how many. */
+/*
+ * Limits of a field, for callers with error messages of their own: its bytes (of text without the NUL), and how often
+ * it may occur.
+ */
 size_t message_max_bytes(enum field f);
-/* Whether a text of ours can be that of a field: of a LINE, nothing but what can be printed. */
+/* Whether the text is a valid value of the field: in a LINE, only printable characters. */
 bool message_takes(enum field f, const char *text);
 size_t message_max_count(enum field f);
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Where fields lie in the bytes that were read, which stay the caller's and must stay as they are. */
+/* An index of the fields in the bytes that were read.  The bytes stay the caller's and must not change. */
 struct message {
 	const char *bytes;
 	size_t len;
-	uint32_t first[FIELD_COUNT]; /* where the first one of its kind begins, counted from 1; 0: there is none */
+	uint32_t first[FIELD_COUNT]; /* offset of the first field of each kind, plus 1; 0: there is none */
 	uint32_t count[FIELD_COUNT];
 };
 
-/* False: the bytes are no message; *ret_why says why not, for the log. */
+/* False: the bytes are not a valid message; *ret_why is the reason, for the log. */
 bool message_read(const void *bytes, size_t len, struct message *ret, const char **ret_why);
 
 bool message_has(const struct message *m, enum field f);
 const char *message_text(const struct message *m, enum field f); /* NULL: none */
 uint64_t message_number(const struct message *m, enum field f, uint64_t without);
 const char *message_bytes(const struct message *m, enum field f, size_t *ret_len); /* NULL: none */
-/* All texts of a kind, in their order, in memory of the caller's: *ret has message_count() of them. */
+/* message_texts() stores all texts of a field, in order, in an array of message_count() pointers. */
 static inline size_t message_count(const struct message *m, enum field f)
 {
 	return m->count[f];
 }
-/* The field of its kind at or behind *at (0 at first), and *at moved behind it; NULL: no more. */
+/* The next field of this kind at or after *at, initially 0, which is moved past it; NULL: no more. */
 const char *message_next(const struct message *m, enum field f, size_t *at, size_t *ret_len);
 void message_texts(const struct message *m, enum field f, const char **ret);
 
-/* Every field in its order, from *at (0 at first) on, which is moved behind it; NULL: that was all. */
+/* The next field of any kind at *at, initially 0, which is moved past it; NULL: end of the message. */
 const char *message_walk(const struct message *m, size_t *at, enum field *ret, size_t *ret_len);
 
-/* ---- fields by their names, for who speaks to other versions (server/seal.h) ------------------------------------- */
+/* ---- fields by name, for messages between versions (server/seal.h) ---------------------------------------------- */
 
 const char *message_field_name(enum field f);
 bool message_field_named(const char *name, enum field *ret);
 bool message_is_number(enum field f);
 
-/* A number that stands for this version of brig, its fields and its routes: who has another one does not understand us. */
+/* A hash of brig's version, its fields and its routes; peers with another value cannot understand each other. */
 uint16_t message_protocol(void);
 
-/* What travels beside a message, in the order of its fields. */
+/* What travels as descriptors with a message, in the order in which they are sent. */
 enum beside { BESIDE_FILES, BESIDE_INPUT, BESIDE_OUT, BESIDE_PROJECT, BESIDE_LEFT, BESIDE_PEER, BESIDE_COUNT };
-/* Where in the row of descriptors it is: -1: nowhere; *ret_n of them belong to the message. */
+/* Index of each in the array of descriptors, or -1; *ret_n: how many descriptors belong to the message. */
 void message_beside(const struct message *m, int ret[BESIDE_COUNT], size_t *ret_n);
 
 #endif

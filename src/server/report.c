@@ -8,12 +8,13 @@
 
 #include "base/clock.h"
 
-#define LINE_MAX_BYTES 4096 /* a pipe takes as much at once: lines of several processes stay whole */
+/* PIPE_BUF: a pipe takes as much atomically, so lines of several processes do not mix */
+#define LINE_MAX_BYTES 4096
 
 static struct {
 	const char *process;
 	bool is_json;
-} speaker; /* of this process: it is set before there is anything to say, and never again */
+} speaker; /* set once, before the first line */
 
 void report_begin(const char *process, bool is_json)
 {
@@ -70,5 +71,5 @@ void report(const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	report_add_line(&line, text);
-	(void)!write(STDERR_FILENO, buf_str(&line), line.len); /* who could be told that it cannot? */
+	(void)!write(STDERR_FILENO, buf_str(&line), line.len); /* there is nowhere to report a failure */
 }

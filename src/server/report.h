@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process of the service says of itself on standard error, beside the lines of requests (front/log.c): that a child was
- * started again, that a policy could not be read.  In the form that --log asked for, so that who reads the log as JSON finds
- * nothing else in it; the first token and its address, which are for a person's eyes, are no log.
+ * Log lines of the service's processes on standard error, besides the access log (front/log.c): that a child was
+ * restarted, that a policy could not be read.  In the format that --log selected, so that a JSON log has only JSON
+ * lines.  The first token and its address are meant for a person and are not logged this way.
  */
 #ifndef SERVER_REPORT_H
 #define SERVER_REPORT_H
@@ -12,14 +12,14 @@
 #include "base/buf.h"
 #include "base/util.h"
 
-/* Once for each process, before it says anything.  process: NULL is the first one. */
+/* Called once in each process before its first line.  process: NULL is the master. */
 void report_begin(const char *process, bool is_json);
 void report(const char *fmt, ...) PRINTF(1, 2);
 
-/* For lines of others: the time of the wall, and what stands between the quotes of a string of JSON. */
+/* Building blocks for other log lines: wall-clock time, and the escaped contents of a JSON string. */
 void report_add_time(struct buf *out);
 void report_add_json(struct buf *out, const char *text);
-/* One line that says this, with its end. */
+/* A complete log line with this message. */
 void report_add_line(struct buf *out, const char *text);
 
 #endif

@@ -36,7 +36,7 @@ int rights_keep(unsigned wanted)
 		if (whose[capabilities[i].need] & wanted)
 			set |= (uint64_t)1 << capabilities[i].number;
 	rc = caps_keep(set);
-	/* An ordinary user has no capability, and needs newuidmap, a program with rights of its own. */
+	/* Not for an ordinary user, who has no capabilities and needs newuidmap, which is setuid. */
 	if (rc == 0 && geteuid() == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	return rc;

@@ -2,13 +2,14 @@
 /*
  * role.c - from a fork of the master to a process of its own
  *
- *	descriptor 3	a sealed file in memory: struct role_args, and behind it its strings in the order of each_text()
+ *	descriptor 3	a sealed file in memory: struct role_args, followed by its strings in the order of each_text()
  *	4 and up	the descriptors in the struct, in the order of descriptors_of(); all others are closed
- *	0, 1, 2 	the master's
- *	variables	for runner and recorder, who look for policy and state by them; the others have those of kept_variables
+ *	0, 1, 2		those of the master
+ *	environment	the master's for runner and recorder, which find policy and state through it; else kept_variables
  *
- * Both ends are one program, so the struct travels as it is; pointers in it mean nothing to the other and are set anew.
- * Signals that are the master's are blocked from the fork on until the new process has said what it does with them.
+ * Both ends are the same program, so the struct is copied as it is; its pointers are invalid in the new process and set
+ * anew.  The signals that only the master handles are blocked from the fork until the new process has installed its own
+ * handlers.
  */
 #include "server/role.h"
 
@@ -27,7 +28,7 @@
 
 #define ARGS_FD         3
 #define ARGS_MAX        MiB
-#define SAFE_FD         64 /* above the places that descriptors are put to */
+#define SAFE_FD         64 /* above the numbers that descriptors are moved to */
 #define NO_TEXT         UINT32_MAX
 #define DESCRIPTORS_MAX (4 + LISTENERS_MAX + CERTIFICATE_FILES)
 
@@ -36,10 +37,10 @@ static char *const process_name[ROLES] = { (char[]){ "brig-recorder" }, (char[])
 					   (char[]){ "brig-front" }, (char[]){ "brig-link" } };
 static const int signals_of_master[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* What the loader, and a build with sanitizers, go by.  Others may be secrets of whoever started the service. */
+/* For the loader and for sanitizers.  Other variables may be secrets. */
 static const char *const kept_variables[] = { "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS" };
 
-/* ---- what travels ------------------------------------------------------------------------------------------- */
+/* ---- serialisation --------------------------------------------------------------------------------------------- */
 
 typedef bool (*text_fn)(void *arg, const char **text);
 
@@ -51,7 +52,7 @@ static bool each_of(const char **list, size_t n, text_fn fn, void *arg)
 	return true;
 }
 
-/* All strings of the options; those of settings are in a copy that can be written to. */
+/* Calls fn for all strings of the options; settings: a writable copy of o->settings. */
 static bool each_text(struct serve_options *o, struct brig_option *settings, text_fn fn, void *arg)
 {
 	const char **one[] = { &o->unix_path,    &o->socket_path,       &o->policy,     &o->preset,
@@ -98,7 +99,7 @@ static bool put_text(void *arg, const char **text)
 	return true;
 }
 
-/* The descriptor of the sealed file, or -errno. */
+/* Writes the sealed file: its descriptor, or -errno. */
 static int write_down(const struct role_args *given)
 {
 	struct role_args b = *given;
@@ -111,7 +112,7 @@ static int write_down(const struct role_args *given)
 	return sealed_make("brig-role", bytes.data, bytes.len);
 }
 
-/* At this number from now on, also for what is executed. */
+/* Moves a descriptor to this number, without close-on-exec. */
 static int put_at(int *fd, int number)
 {
 	if (dup2(*fd, number) < 0)
@@ -120,7 +121,7 @@ static int put_at(int *fd, int number)
 	return 0;
 }
 
-/* Moved up first, so that none is in the way of another. */
+/* All are moved up first, so that none overwrites another. */
 static int arrange(struct role_args *b, int *program)
 {
 	int *fds[DESCRIPTORS_MAX], rc = fd_move_up(program, SAFE_FD), file;
@@ -139,7 +140,7 @@ static int arrange(struct role_args *b, int *program)
 	return rc;
 }
 
-/* At most as many as there are names, and NULL. */
+/* kept: the selected variables and a final NULL. */
 static char **variables_of(enum serve_role role, char *kept[ARRAY_LEN(kept_variables) + 1])
 {
 	size_t n = 0;
@@ -172,7 +173,7 @@ static _Noreturn void execute(const struct role_args *given, int program)
 	int rc;
 
 	(void)signal(SIGPIPE, SIG_DFL);
-	(void)setpgid(0, 0); /* Ctrl-C is the master's */
+	(void)setpgid(0, 0); /* Ctrl-C is for the master only */
 	rc = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : arrange(&b, &program);
 	if (rc == 0) {
 		(void)syscall(SYS_execveat, program, "", argv, variables_of(b.role, kept), AT_EMPTY_PATH);
@@ -186,7 +187,7 @@ pid_t role_spawn(const struct role_args *b, int program)
 {
 	pid_t pid;
 
-	block_signals(SIG_BLOCK); /* or the child would hear those of its group with the master's handlers */
+	block_signals(SIG_BLOCK); /* otherwise the child could run the master's handlers */
 	pid = fork();
 	if (pid == 0)
 		execute(b, program);
@@ -230,7 +231,7 @@ static bool take_text(void *arg, const char **ret)
 	return true;
 }
 
-/* Strings stay where they are, in memory that nobody can write to, as long as the process lives. */
+/* Strings stay in the sealed mapping, for the life of the process. */
 static bool read_args(struct role_args *ret)
 {
 	off_t size = lseek(ARGS_FD, 0, SEEK_END);
@@ -251,7 +252,7 @@ static void do_nothing(int sig UNUSED)
 {
 }
 
-/* A handler rather than SIG_IGN: what is executed later has the usual meaning again. */
+/* A handler instead of SIG_IGN, because execve() resets it to the default. */
 static void leave_signals_to_master(void)
 {
 	const struct sigaction act = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
@@ -272,7 +273,7 @@ static bool take_descriptors(struct role_args *b)
 	return close(ARGS_FD) == 0;
 }
 
-/* Under its filter nothing is left to be done at the end, and little could be. */
+/* _exit(): nothing needs cleaning up, and the filter would forbid most of it. */
 static int live_as_front(const struct role_args *b)
 {
 	struct front_args args = { .options = &b->options,
@@ -318,7 +319,7 @@ int role_main(void)
 {
 	static int (*const live[ROLES])(const struct role_args *b) = { live_as_recorder, live_as_runner, live_as_front,
 								       live_as_link };
-	static struct role_args b; /* the process borrows from it to its end */
+	static struct role_args b; /* the process uses it until it exits */
 
 	leave_signals_to_master();
 	if (!read_args(&b) || (unsigned)b.role >= ROLES || b.n_listeners > LISTENERS_MAX || !take_descriptors(&b)) {
@@ -326,7 +327,7 @@ int role_main(void)
 		return BRIG_E_USAGE;
 	}
 	report_begin(role_name[b.role], b.options.json_log);
-	/* Front and link do this again when they have changed their ids, which makes the kernel forget it. */
+	/* Front and link repeat the prctl() after changing their ids, which resets it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b.master_pid)
 		return BRIG_E_SYSTEM;
 	return live[b.role](&b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a process of the service is started: the program executes itself, so that nothing of the master's memory is in it and its
- * addresses are drawn anew.  What it is given is one struct and the descriptors in it.
+ * How a process of the service is started: the program executes itself, so that the process gets a new address-space
+ * layout and none of the master's memory.  It receives one struct and the descriptors in it.
  */
 #ifndef SERVER_ROLE_H
 #define SERVER_ROLE_H
@@ -15,18 +15,18 @@ struct role_args {
 	enum serve_role role;
 	pid_t master_pid;
 	struct serve_options options;
-	struct listener listener[LISTENERS_MAX]; /* with their descriptors for the front alone */
+	struct listener listener[LISTENERS_MAX]; /* descriptors only for the front */
 	size_t n_listeners;
-	char url[160]; /* where the console is; "": on unix sockets only, or it was told already */
+	char url[160]; /* address of the console; "": on unix sockets only, or announced already */
 	uint32_t channel_number;
 	int control;                    /* socket to the master */
-	int channel;                    /* between front and runner, or the link's to the runner; FD_NONE: none */
-	int link;                       /* the runner's to the link; FD_NONE: none */
-	int recorder;                   /* the runner's end of that socket, or the recorder's; FD_NONE: none */
+	int channel;                    /* between front and runner, or of the link to the runner; FD_NONE: none */
+	int link;                       /* of the runner to the link; FD_NONE: none */
+	int recorder;                   /* the runner's or the recorder's end of their socket; FD_NONE: none */
 	struct certificate certificate; /* for the front */
 };
 
-/* A child of the master that becomes that process: its id, or -errno.  program: this one, opened. */
+/* Starts that process as a child of the master: its pid, or -errno.  program: an open descriptor of this program. */
 pid_t role_spawn(const struct role_args *b, int program);
 
 /* Whether this process was started by role_spawn(): then role_main() is its main function, and returns its exit status. */

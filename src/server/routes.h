@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what the service answers (routes.def), for who finds a request's route and for who answers it. */
+/* The table of routes (routes.def), for the code that matches requests and the code that answers them. */
 #ifndef SERVER_ROUTES_H
 #define SERVER_ROUTES_H
 

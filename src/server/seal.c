@@ -58,7 +58,7 @@ bool seal_hash(const struct message *m, uint8_t ret[SHA256_LEN])
 	return true;
 }
 
-/* What is signed. */
+/* The text that is signed. */
 static bool make_text(const struct message *m, uint8_t ret[sizeof(purpose) - 1 + SHA256_LEN])
 {
 	memcpy(ret, purpose, sizeof(purpose) - 1);
@@ -94,7 +94,7 @@ bool seal_write(const struct message *m, const uint8_t sig[SIGN_LEN], struct buf
 
 /* ---- reading ----------------------------------------------------------------------------------------------- */
 
-/* The field that begins at *at of len bytes, put into out; NULL, or why not. */
+/* Appends the field at *at to out and moves *at past it.  NULL, or the reason why it is invalid. */
 static const char *read_field(const char *bytes, size_t len, size_t *at, struct buf *out)
 {
 	char name[64] = "";

@@ -54,23 +54,23 @@
 #include "sys/proc.h"
 
 #define DRAIN_MS        30000
-#define END_NS          (10 * NS_PER_SEC) /* until who was told to end is killed */
-#define STARTS_MAX      300 /* in START_WINDOW_NS: what dies for a reason of its own dies faster than that */
+#define END_NS          (10 * NS_PER_SEC) /* from telling children to exit until they are killed */
+#define STARTS_MAX      300 /* in START_WINDOW_NS; a child with a persistent fault dies faster than that */
 #define START_WINDOW_NS (60 * NS_PER_SEC)
-#define VAIN_STARTS_MAX 5 /* one after the other, that led to nothing */
+#define VAIN_STARTS_MAX 5 /* consecutive ones that did not become ready */
 
 struct child {
 	pid_t pid;
-	int pidfd, control; /* FD_NONE: it is not there */
+	int pidfd, control; /* FD_NONE: not running */
 	bool is_ready;
-	uint64_t window_ns;        /* when the window of starts began */
-	unsigned n_starts, n_vain; /* in it; and those after which it was never ready */
+	uint64_t window_ns;        /* start of the window */
+	unsigned n_starts, n_vain; /* starts in the window; and starts since the process last became ready */
 };
 
 enum phase {
-	PHASE_STARTING, /* nobody was told that there is a service: who ends now says why there is none */
-	PHASE_SERVING,  /* who ends is started anew */
-	PHASE_DRAINING, /* nothing new is taken, what runs ends */
+	PHASE_STARTING, /* not announced yet: a child that exits makes the service fail */
+	PHASE_SERVING,  /* a child that exits is restarted */
+	PHASE_DRAINING, /* nothing new is accepted, what runs may finish */
 	PHASE_ENDING,   /* what runs is cancelled */
 };
 
@@ -78,23 +78,23 @@ struct master {
 	const struct serve_options *options;
 	struct listeners listeners;
 	struct child child[ROLES];
-	int to_recorder, of_recorder; /* the two ends of its socket */
-	bool recorder_may_end;        /* nobody is left who could ask it for anything, and it was told so */
-	int program;                  /* that this is, and that the others are started from */
-	int signals;                  /* a byte for each: 's' to stop, 'h' to reload */
+	int to_recorder, of_recorder; /* the two ends of the socket between runner and recorder */
+	bool recorder_may_end;        /* all processes that use it have exited, and it was told to exit */
+	int program;                  /* this program's executable, from which the others are started */
+	int signals;                  /* the read end of a pipe; each byte is a signal: 's' stop, 'h' reload */
 	enum phase phase;
 	bool is_announced, input_has_ended;
-	uint64_t deadline_ns;               /* of the phase; UINT64_MAX: none */
-	uint32_t channel_number;            /* of the last one that was made */
-	struct certificate in_use, offered; /* offered: the front has not said yet whether it is good */
+	uint64_t deadline_ns;               /* end of the current phase; UINT64_MAX: none */
+	uint32_t channel_number;            /* of the channel created last */
+	struct certificate in_use, offered; /* offered: the front has not accepted or refused it yet */
 	uint32_t offer_number;
-	struct brig_error why; /* the service ends; no code: because it was told to */
+	struct brig_error why; /* why the service ends; code 0: it was told to */
 	struct keepers keepers;
 };
 
 /* ---- signals ----------------------------------------------------------------------------------------- */
 
-static int signal_pipe = FD_NONE; /* handlers have no other way to be told */
+static int signal_pipe = FD_NONE; /* for the signal handler, which gets no argument */
 
 static void on_signal(int sig)
 {
@@ -116,7 +116,7 @@ static int catch_signals(struct master *m, struct brig_error *err)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot prepare for signals");
 	m->signals = ends[0];
 	signal_pipe = ends[1];
-	(void)signal(SIGPIPE, SIG_IGN); /* nobody may be reading what is said */
+	(void)signal(SIGPIPE, SIG_IGN); /* whoever read our output may have gone */
 	for (size_t i = 0; i < ARRAY_LEN(handled); i++)
 		if (sigaction(handled[i], &act, NULL) < 0)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot prepare for signals");
@@ -130,7 +130,7 @@ static const char *scheme_of(const struct master *m)
 	return m->options->tls_cert ? "https" : "http";
 }
 
-/* Where the console is, or nothing. */
+/* The address of the console; unchanged if there is none. */
 static void name_url(const struct master *m, char *dst, size_t size)
 {
 	for (size_t i = m->listeners.n; i > 0; i--)
@@ -138,7 +138,7 @@ static void name_url(const struct master *m, char *dst, size_t size)
 			(void)snprintf(dst, size, "%s://%s", scheme_of(m), m->listeners.item[i - 1].address);
 }
 
-/* What each of them is given, and nothing else. */
+/* What this process is given. */
 static struct role_args args_of(const struct master *m, enum serve_role role, int channel, int link, int control)
 {
 	struct role_args b = { .role = role,
@@ -159,12 +159,12 @@ static struct role_args args_of(const struct master *m, enum serve_role role, in
 		b.listener[i].fd = FD_NONE;
 	if (role == ROLE_FRONT)
 		b.certificate = m->in_use;
-	if (!m->is_announced) /* who started the service is told once */
+	if (!m->is_announced) /* announced only once */
 		name_url(m, b.url, sizeof(b.url));
 	return b;
 }
 
-/* link: of the runner, the channel to the link; of others FD_NONE. */
+/* link: the runner's channel to the link; FD_NONE for other processes. */
 static int start_child(struct master *m, enum serve_role role, int channel, int link, struct brig_error *err)
 {
 	struct child *c = &m->child[role];
@@ -219,7 +219,10 @@ static bool has_child(const struct master *m, enum serve_role role)
 	return role != ROLE_LINK || m->options->queue_url;
 }
 
-/* The runner's end, and the other's; both stay as they are if there is no other. */
+/*
+ * Creates the channel between the runner and another process; both descriptors stay unchanged if that process is not
+ * used.
+ */
 static int make_channel(struct master *m, enum serve_role other, int *ret_runner, int *ret_other,
 			struct brig_error *err)
 {
@@ -256,7 +259,7 @@ static int start_all(struct master *m, struct brig_error *err)
 	return rc;
 }
 
-/* Who is there learns of the other end; one that has left hundreds of messages unread is ended. */
+/* Sends a running process its end of a new channel; kills it if it has left hundreds of messages unread. */
 static void bring_channel(struct master *m, enum serve_role to, enum control_kind kind, int end)
 {
 	const struct control_message w = { .kind = kind, .number = m->channel_number, .fds = { end }, .n_fds = 1 };
@@ -282,7 +285,9 @@ static int start_runner_again(struct master *m, struct brig_error *err)
 	return 0;
 }
 
-/* One that has ended.  If another one is about to end, too, its own successor gets a channel of its own. */
+/*
+ * Restarts a process that has exited.  If its peer is about to exit as well, the peer's successor gets another channel.
+ */
 static int start_again(struct master *m, enum serve_role role, struct brig_error *err)
 {
 	AUTO_FD runner = FD_NONE;
@@ -303,7 +308,7 @@ static int start_again(struct master *m, enum serve_role role, struct brig_error
 
 /* ---- the certificate ---------------------------------------------------------------------------------------- */
 
-/* What is offered, to the front that there is now. */
+/* Sends the certificate that was read to the current front. */
 static void offer_certificate(struct master *m)
 {
 	struct control_message w = { .kind = CONTROL_CERTIFICATE,
@@ -335,7 +340,7 @@ static void reload_certificate(struct master *m)
 	offer_certificate(m);
 }
 
-/* A front that takes one has said what it thinks of it. */
+/* The front's answer to the certificate offered to it. */
 static void on_certificate(struct master *m, const struct control_message *w)
 {
 	if (w->number != m->offer_number || !certificate_is_there(&m->offered))
@@ -360,7 +365,7 @@ static void enter(struct master *m, enum phase phase, enum control_kind kind, ui
 	notify(m, ROLE_LINK, kind);
 }
 
-/* It does what waits for it, and ends, when nobody is left who could ask it for more. */
+/* Once all other processes have exited: lets it finish its queue and exit. */
 static void end_recorder(struct master *m)
 {
 	m->recorder_may_end = true;
@@ -373,7 +378,7 @@ static void drain(struct master *m)
 	uint64_t drain_ms = m->options->drain_ms ? m->options->drain_ms : DRAIN_MS;
 
 	enter(m, PHASE_DRAINING, CONTROL_DRAIN, drain_ms * NS_PER_MS);
-	listeners_close(&m->listeners); /* the front has what it goes on answering at */
+	listeners_close(&m->listeners); /* the front has its own copies and goes on answering */
 }
 
 static void on_stop(struct master *m)
@@ -398,7 +403,10 @@ static void on_late(struct master *m)
 
 /* ---- ends of children --------------------------------------------------------------------------------------- */
 
-/* Of several that ended at the start, the one that has more to say than that another has gone; each has said why. */
+/*
+ * If several processes fail at startup, prefer the error code of the one that failed by itself over those that only
+ * lost a peer; each has logged its reason.
+ */
 static void on_failed_start(struct master *m, const siginfo_t *how)
 {
 	enum brig_code code = BRIG_E_SYSTEM;
@@ -422,7 +430,7 @@ static bool is_worth_a_start(struct child *c)
 	return ++c->n_starts <= STARTS_MAX && ++c->n_vain <= VAIN_STARTS_MAX;
 }
 
-/* What the others still do, they may finish. */
+/* Restarts a process, or drains the service if that is useless. */
 static void replace(struct master *m, enum serve_role role)
 {
 	if (!is_worth_a_start(&m->child[role]))
@@ -436,22 +444,22 @@ static void replace(struct master *m, enum serve_role role)
 	if (m->phase == PHASE_SERVING)
 		drain(m);
 	else if (role == ROLE_RECORDER)
-		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS); /* what runs cannot be recorded */
+		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS); /* executions could not be recorded any more */
 }
 
-/* That it ended by itself is how the recorder reads the policy anew. */
+/* The recorder exits with status 0 in order to be restarted with a reloaded policy. */
 static bool is_reload(enum serve_role role, const siginfo_t *how)
 {
 	return role == ROLE_RECORDER && how->si_code == CLD_EXITED && how->si_status == 0;
 }
 
-/* Who is started anew: while it serves everybody, the recorder for as long as there are records to come. */
+/* Whether a process is restarted: any while the service serves, the recorder as long as records may come. */
 static bool is_needed(const struct master *m, enum serve_role role)
 {
 	return m->phase == PHASE_SERVING || (role == ROLE_RECORDER && m->is_announced && !m->recorder_may_end);
 }
 
-/* The end of a child; what it means is said by the phase. */
+/* A child has exited; the phase determines what follows. */
 static void on_end(struct master *m, enum serve_role role)
 {
 	struct child *c = &m->child[role];
@@ -485,7 +493,7 @@ static void announce(const struct master *m)
 	if (m->options->is_worker)
 		(void)buf_addf(&text, "ready worker %s\n", m->options->node_name);
 	(void)fd_write_all(STDOUT_FILENO, buf_str(&text), text.len);
-	memory_rest(); /* from now on it only waits */
+	memory_rest(); /* from now on the master only waits */
 }
 
 static void on_ready(struct master *m, struct child *c)
@@ -509,7 +517,7 @@ static void on_word(struct master *m, enum serve_role role)
 	int rc = control_receive(c->control, &w);
 
 	if (rc < 0)
-		fd_closep(&c->control); /* its end comes by itself */
+		fd_closep(&c->control); /* the pidfd reports the exit separately */
 	else if (rc > 0 && w.kind == CONTROL_READY)
 		on_ready(m, c);
 	else if (rc > 0 && w.kind == CONTROL_CUT && role == ROLE_RUNNER && w.number == m->channel_number)
@@ -517,13 +525,17 @@ static void on_word(struct master *m, enum serve_role role)
 	else if (rc > 0 && w.kind == CONTROL_KEEPER && role == ROLE_RUNNER && w.n_fds == 1)
 		keepers_start(&m->keepers, w.fds[0], w.number == 1);
 	else if (rc > 0 && w.kind == CONTROL_RELOAD && role == ROLE_RUNNER)
-		notify(m, ROLE_RECORDER, CONTROL_RELOAD); /* which could not go on with a policy that is wrong */
+		/* only now: the recorder could not start again with an invalid policy */
+		notify(m, ROLE_RECORDER, CONTROL_RELOAD);
 	else if (rc > 0 && (w.kind == CONTROL_TAKEN || w.kind == CONTROL_REFUSED) && role == ROLE_FRONT)
 		on_certificate(m, &w);
 	control_close(&w);
 }
 
-/* The ceilings first: what the runner reads then is not to be above them, and a policy that gives none is none for it either. */
+/*
+ * The ceilings first: the policy that the runner reads next must not exceed them, and if they cannot be derived the
+ * runner must not use that policy either.
+ */
 static void on_reload(struct master *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -547,7 +559,7 @@ static void on_signals(struct master *m)
 			on_stop(m);
 }
 
-/* Whoever holds the other end has gone, or wants it to end. */
+/* Standard input has ended: the parent that holds its other end has exited, or asks the service to stop. */
 static void on_input(struct master *m)
 {
 	char ignored[64];
@@ -568,7 +580,7 @@ static int patience_ms(const struct master *m)
 	return m->deadline_ns <= now ? 0 : (int)min_u64((m->deadline_ns - now) / NS_PER_MS + 1, 60000);
 }
 
-/* 1: it goes on; 0: it is over; -code. */
+/* 1: continue; 0: all processes have exited; -code. */
 static int go_on(struct master *m, struct brig_error *err)
 {
 	bool minds_input = m->options->ends_with_input && !m->input_has_ended;
@@ -611,7 +623,7 @@ static int go_on(struct master *m, struct brig_error *err)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Each connection is a descriptor, and each cell has some of brig's own. */
+/* Each connection needs a descriptor, and each cell several. */
 static void raise_files(void)
 {
 	struct rlimit files;
@@ -622,7 +634,7 @@ static void raise_files(void)
 	}
 }
 
-/* By descriptor, so that an upgrade of the package does not start parts of another version. */
+/* Through a descriptor, so that a package upgrade does not mix processes of two versions. */
 static int open_program(struct master *m, struct brig_error *err)
 {
 	m->program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -639,7 +651,7 @@ static void kill_rest(struct master *m)
 			on_end(m, i);
 }
 
-/* Names of servers of sessions. */
+/* The domain for servers in sessions. */
 static int check_domain(struct serve_options *o, struct brig_error *err)
 {
 	struct host host;
@@ -653,7 +665,7 @@ static int check_domain(struct serve_options *o, struct brig_error *err)
 		       o->port_domain);
 }
 
-/* Everything that may fail for a reason of the user's is done before the first process starts. */
+/* Everything that can fail for the user's configuration comes before the first process is started. */
 static int open_all(struct master *m, struct serve_options *own, struct brig_error *err)
 {
 	int rc = open_program(m, err);
@@ -664,7 +676,7 @@ static int open_all(struct master *m, struct serve_options *own, struct brig_err
 		rc = certificate_read(own->tls_cert, own->tls_key, &m->in_use, err);
 	if (rc == 0 && !own->is_worker)
 		rc = listeners_open(&m->listeners, own, err);
-	for (size_t i = 0; i < m->listeners.n && !own->unix_path; i++) /* which systemd may have made */
+	for (size_t i = 0; i < m->listeners.n && !own->unix_path; i++) /* a unix socket that systemd passed */
 		if (m->listeners.item[i].is_unix)
 			own->unix_path = m->listeners.item[i].address;
 	if (rc == 0)

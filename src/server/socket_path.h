@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the command line finds a service that it was not told of. */
+/* Where the command line finds the service by default. */
 #ifndef SERVER_SOCKET_PATH_H
 #define SERVER_SOCKET_PATH_H
 
@@ -9,7 +9,7 @@
 #define SOCKET_NAME      "run.sock"
 #define SOCKET_OF_SYSTEM "/run/brig/" SOCKET_NAME
 
-/* That of a service of this user's own: root's is the system's.  False: there is no place for one. */
+/* The socket of this user's own service; for root that of the system's.  False: there is no suitable directory. */
 bool socket_path_own(char dst[SOCKET_PATH_MAX]);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a token lets its holder ask for: a request never exceeds its token, and what it does not say counts as the most. */
+/* Checks requests against a token.  What a request does not specify counts as the maximum. */
 #include "base/buf.h"
 #include "base/str.h"
 #include "server/tokens.h"
 
-#define NO_ENVIRONMENT "none" /* as the library calls the wish for none */
+#define NO_ENVIRONMENT "none" /* the library's name for no environment */
 
-/* "python, go"; cut where it gets long. */
+/* "python, go"; truncated if too long. */
 static void put_names(struct buf *out, const struct token_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -28,7 +28,7 @@ bool token_opens(const struct token *t, const char *door)
 	return t->is_for_all || (t->doors.n == 0 ? str_eq(door, "api") : is_listed(&t->doors, door));
 }
 
-/* asked: NULL is nothing, which a list does not allow. */
+/* asked: NULL: nothing was named, which a non-empty list refuses. */
 static int allows_word(const struct token *t, const struct token_list *list, const char *what, const char *asked,
 		       struct brig_error *err)
 {

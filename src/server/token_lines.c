@@ -2,9 +2,9 @@
 /*
  * token_lines.c - theory of operation
  *
- * Each line is one JSON object whose members are the rows of token_members.def.  A row's kind has a reader and a writer for
- * its field; a member that is no row is a complaint, because it may be a bound that an older brig does not know and must not
- * pass over.  The object that was read stays with the token: the words of its lists are that object's.
+ * Each line is one JSON object whose members are the rows of token_members.def.  Each kind of row has a reader and a
+ * writer for its field.  An unknown member is an error, because it may be a limit introduced by a newer brig, which
+ * must not be ignored.  The parsed object is kept with the token, whose lists point to its strings.
  */
 #include "server/token_lines.h"
 
@@ -100,7 +100,7 @@ static bool read_trust(const struct row *row UNUSED, const json_t *value, void *
 	return text && token_trust_parse(text, field);
 }
 
-/* An empty list would be everything to one reader and nothing to another. */
+/* An empty list is refused: it could be read as everything or as nothing. */
 static bool read_list(const struct row *row UNUSED, const json_t *value, void *field)
 {
 	size_t n = json_array_size(value);
@@ -162,7 +162,7 @@ static bool read_flag(const struct row *row UNUSED, const json_t *value, void *f
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
-/* NULL: no memory.  For a line; json_null() is left out of it. */
+/* Values for a line, in which json_null() is omitted.  NULL: out of memory. */
 
 static json_t *write_name(const void *field)
 {
@@ -242,7 +242,7 @@ static const void *field_of(const struct row *row, const struct token_entry *ent
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* Where a line is, for complaints. */
+/* Position of a line, for error messages. */
 struct place {
 	const char *file;
 	size_t line;
@@ -313,7 +313,7 @@ static int check_unique(const struct token_entries *all, const struct token_entr
 	return 0;
 }
 
-/* One more; the entries own it, also if it is refused. */
+/* Parses one line into the next entry, which is owned by `all` even if it is refused. */
 static int line_read(const char *text, size_t len, const struct place *at, struct token_entries *all,
 		     struct brig_error *err)
 {
@@ -325,7 +325,7 @@ static int line_read(const char *text, size_t len, const struct place *at, struc
 		return complain(err, at, "has", "more bytes than a token needs");
 	*entry = (struct token_entry){ 0 };
 	entry->line = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-	if (!json_is_object(entry->line)) { /* what jansson says would quote the line */
+	if (!json_is_object(entry->line)) { /* jansson's own message would quote the line */
 		json_decref(entry->line);
 		return complain(err, at, "is", "no JSON object");
 	}
@@ -375,7 +375,7 @@ int token_lines_read(const char *text, size_t len, const char *file, struct toke
 	return rc;
 }
 
-/* Takes value; false: no memory. */
+/* Takes ownership of value; false: out of memory. */
 static bool member_put(json_t *object, const char *name, json_t *value)
 {
 	return json_object_set_new(object, name, value) == 0;
@@ -429,8 +429,7 @@ json_t *token_object(const struct token *token, int64_t now_s)
 	for (size_t i = 0; good && i < ARRAY_LEN(rows); i++) {
 		const void *field = field_of(&rows[i], &entry);
 
-		if (rows[i].kind ==
-		    KIND_HASH) /* nobody needs it; its place is taken by what follows from the moments */
+		if (rows[i].kind == KIND_HASH) /* not shown; the derived state takes its place */
 			good = member_put(object, "state", json_string(state_of(token, now_s)));
 		else if (rows[i].kind == KIND_MOMENT)
 			good = member_put(object, rows[i].name, moment_text(field));

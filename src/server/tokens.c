@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokens.c - the token file: reading it when it changed, and changing it under a lock
+ * tokens.c - the token file: rereading it when it has changed, and changing it under a lock
  *
- * Whoever changes the file takes the lock, reads what is there now, writes all of it anew beside it and renames.  What is to be
- * written is read first, as a service would read it: no change can make a file that is refused afterwards.
+ * A writer takes the lock, reads the current file, writes a complete new one beside it and renames it.  The new text is
+ * parsed before it is written, exactly as a service would, so no change can produce a file that is refused later.
  */
 #include "server/tokens.h"
 
@@ -25,7 +25,7 @@
 #define TOKENS_PATIENCE (10 * NS_PER_SEC)
 #define OTHERS          (S_IRWXG | S_IRWXO)
 
-/* Which file was read; a change of its mode is a change, too. */
+/* Identifies the version of the file that was read; a change of its mode counts as a change. */
 struct stamp {
 	bool is_there;
 	dev_t dev;
@@ -40,7 +40,7 @@ struct tokens {
 	struct token_entries entries;
 	struct stamp stamp;
 	bool readable;
-	struct brig_error refusal; /* of the file that stamp says, if it was read and refused; else code is 0 */
+	struct brig_error refusal; /* if the version in stamp was refused; otherwise code is 0 */
 };
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static bool same_stamp(const struct stamp *a, const struct stamp *b)
 	       same_moment(&a->written, &b->written) && same_moment(&a->changed, &b->changed);
 }
 
-/* What the secrets' hashes and rights stand in is nobody else's to read, either. */
+/* The file has hashes of secrets, and permissions: other users may not read it either. */
 static int check_private(int fd, const char *path, const char *mode, struct stat *st, struct brig_error *err)
 {
 	if (fstat(fd, st) < 0)
@@ -75,7 +75,7 @@ static int check_private(int fd, const char *path, const char *mode, struct stat
 		path, (unsigned)st->st_mode & 07777, mode);
 }
 
-/* The file's text, for free(); *ret_stamp says which file.  No file is an empty text. */
+/* The file's text, for free(), and its stamp.  A missing file is an empty text. */
 static int text_read(const struct tokens *t, char **ret, size_t *ret_len, struct stamp *ret_stamp,
 		     struct brig_error *err)
 {
@@ -111,7 +111,7 @@ static int text_read(const struct tokens *t, char **ret, size_t *ret_len, struct
 	return 0;
 }
 
-/* Nobody is known from here on, unless what is read is good. */
+/* No token is valid from here on, unless the file is. */
 static int reread(struct tokens *t, struct brig_error *err)
 {
 	AUTO_FREE char *text = NULL;
@@ -151,7 +151,7 @@ int tokens_refresh(struct tokens *t, struct brig_error *err)
 	return rc;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------------------- */
 
 static int open_folder(const char *state_dir, struct statedir *ret, struct brig_error *err)
 {
@@ -199,9 +199,9 @@ void tokens_close(struct tokens *t)
 	free(t);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- lookup ------------------------------------------------------------------------------------ */
 
-/* Every entry is compared, whichever it is: how long that takes says nothing about which one came near. */
+/* Compares every entry, so that the time does not reveal how close a secret came. */
 static const struct token *find_hash(const struct tokens *t, const uint8_t hash[BLAKE2B_LEN])
 {
 	const struct token *found = NULL;
@@ -258,7 +258,7 @@ bool tokens_is_empty(const struct tokens *t)
 	return t->readable && t->entries.n == 0;
 }
 
-/* Takes the document; for free(). */
+/* Takes ownership of the document; *ret is for free(). */
 static int dump(json_t *doc, char **ret, struct brig_error *err)
 {
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
@@ -289,7 +289,7 @@ int tokens_json(const struct tokens *t, int64_t now_s, char **ret, struct brig_e
 
 /* ---- changing ---------------------------------------------------------------------------------- */
 
-/* The lock, which is the caller's to close, and what the file says under it. */
+/* Takes the lock, which the caller closes, and rereads the file under it. */
 static int enter(struct tokens *t, int *ret_lock, struct brig_error *err)
 {
 	int rc;
@@ -304,7 +304,7 @@ static int enter(struct tokens *t, int *ret_lock, struct brig_error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Writes what is there, without the one at `without` (NULL: with all), and one more (NULL: none); then reads it. */
+/* Writes all entries but `without` (NULL: none omitted), and `more` (NULL: nothing added); then rereads the file. */
 static int rewrite(struct tokens *t, const struct token_entry *without, const struct token_entry *more,
 		   struct brig_error *err)
 {
@@ -339,7 +339,10 @@ static struct token_entry *entry_named(const struct tokens *t, const char *name)
 	return NULL;
 }
 
-/* Which entry goes for a new one: the revoked one of that name, or, if the file is full, the oldest revoked one. */
+/*
+ * Selects the entry that a new one replaces: a revoked one of the same name, or, if the file is full, the first revoked
+ * one.
+ */
 static int make_room(const struct tokens *t, const char *name, const struct token_entry **ret, struct brig_error *err)
 {
 	*ret = entry_named(t, name);

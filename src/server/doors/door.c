@@ -28,7 +28,7 @@ static const struct door_route routes[] = {
 #include "server/doors.def"
 };
 
-/* Of requests that no row of their door answers. */
+/* Routes for requests that a header field claims for a door (DOOR_OWN) and that match none of its rows. */
 static const struct {
 	const char *line;
 	struct door_route row;
@@ -44,7 +44,7 @@ static const struct {
 #include "server/doors.def"
 };
 
-/* Likewise at a name of their own. */
+/* The same for requests to a host name of a session's port. */
 static const struct {
 	uint16_t port;
 	const char *session_line, *port_line;
@@ -73,7 +73,7 @@ void door_error(struct client *c, unsigned status, const char *message)
 	errors[c->req->call->door](c, status, message);
 }
 
-/* ---- which one -------------------------------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------------------------------- */
 
 void door_call_free(struct door_call *call)
 {
@@ -81,14 +81,14 @@ void door_call_free(struct door_call *call)
 		return;
 	if (call->release)
 		call->release(call->state);
-	if (call->head.data) /* a key may be among it */
+	if (call->head.data) /* may hold a key */
 		explicit_bzero(call->head.data, call->head.len);
 	buf_release(&call->head);
 	buf_release(&call->lines);
 	free(call);
 }
 
-/* What owns a request by a line of its head; NULL: nobody. */
+/* The row that claims the request by a header field; NULL: none. */
 static const struct door_route *find_owner(const struct client *c, const char *bytes, const struct http1_head *head)
 {
 	for (size_t i = 0; i < ARRAY_LEN(owns); i++)
@@ -102,7 +102,7 @@ bool door_owns(const struct client *c, const char *bytes, const struct http1_hea
 	return find_owner(c, bytes, head) != NULL;
 }
 
-/* Whether a request is for this row; *ret_is_path: its path is, whatever its method. */
+/* True if the request matches this row; *ret_is_path: its path does, whatever the method. */
 static bool is_for(const struct client *c, const struct door_route *row, const char *method, size_t method_len,
 		   struct http1_text path, const char *bytes, struct route_match *m, bool *ret_is_path)
 {
@@ -114,7 +114,7 @@ static bool is_for(const struct client *c, const struct door_route *row, const c
 	       (strlen(row->method) == method_len && memcmp(row->method, method, method_len) == 0);
 }
 
-/* "/t/KEY/rest": the rest is what the path is; false: there is no key in it. */
+/* Cuts the key from "/t/KEY/rest", leaving the rest as path; false: there is no key in the path. */
 static bool cut_key(const char *bytes, struct http1_text *path, struct http1_text *ret_key)
 {
 	const size_t skip = strlen(KEY_PATH);
@@ -147,7 +147,7 @@ static bool make_call(struct client *c, const struct door_route *row, const stru
 	return true;
 }
 
-/* owner: whose SESSION rows answer, or else itself; NULL: any row may. */
+/* With owner, only the SESSION rows of its door match, or else owner itself; NULL: any row may match. */
 static bool find_row(struct client *c, const char *bytes, const struct http1_head *head, const struct door_route *owner)
 {
 	struct http1_text path = head->path, key = { 0 };
@@ -172,7 +172,7 @@ static bool find_row(struct client *c, const char *bytes, const struct http1_hea
 		return make_call(c, owner, &m);
 	if (!by_path || !make_call(c, by_path, &m))
 		return false;
-	c->req->call->route = NULL; /* of another method: door_begin() says so */
+	c->req->call->route = NULL; /* wrong method: door_begin() answers 405 */
 	return true;
 }
 
@@ -181,7 +181,7 @@ bool door_find_route(struct client *c, const char *bytes, const struct http1_hea
 	return find_row(c, bytes, head, find_owner(c, bytes, head));
 }
 
-/* ---- who asks ----------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------------------------ */
 
 static bool is_key(const char *text, size_t len)
 {
@@ -200,7 +200,7 @@ static bool keep_key(const char *text, size_t len, char dst[KEY_MAX + 1])
 	return true;
 }
 
-/* "user:password" in base64: the password, or the name where that is empty. */
+/* From "user:password" in base64: the password, or the user name if the password is empty. */
 static bool read_basic(const char *text, size_t len, char dst[KEY_MAX + 1])
 {
 	char plain[2 * KEY_MAX];
@@ -221,7 +221,7 @@ static bool starts_with(const char *text, size_t len, const char *word)
 	return len > strlen(word) && strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* True: a key that could be one of ours; *ret_is_sent: there was something in its place. */
+/* Finds a well-formed key; *ret_is_sent: the client sent a credential, even if a malformed one. */
 static bool find_key(const struct client *c, const char *bytes, const struct http1_head *head, char dst[KEY_MAX + 1],
 		     bool *ret_is_sent)
 {
@@ -248,7 +248,7 @@ static bool find_key(const struct client *c, const char *bytes, const struct htt
 	return false;
 }
 
-/* Who asks is for the runner to say; without anything to show it need not be asked. */
+/* The runner authenticates the key; a request without any credential need not reach it. */
 static bool take_key(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	struct door_call *call = c->req->call;
@@ -299,7 +299,7 @@ static void keep_line(struct door_call *call, const char *name, const char *byte
 		(void)buf_add(&call->lines, "", 1);
 }
 
-/* Each line that begins with the prefix, by its own name: the rest of that in small letters. */
+/* Keeps each field with this prefix as an entry of its own, the rest of its name in lower case. */
 static void keep_prefixed(struct door_call *call, const char *prefix, size_t len, const char *bytes,
 			  const struct http1_head *head)
 {
@@ -411,9 +411,9 @@ void door_begin(struct client *c, const char *bytes, const struct http1_head *he
 		request_finish(c);
 }
 
-/* ---- names of ports --------------------------------------------------------------------------------------------- */
+/* ---- host names of ports --------------------------------------------------------------------------------------- */
 
-/* ARRAY_LEN(ports): none. */
+/* Returns ARRAY_LEN(ports) if there is none. */
 static size_t find_port(const struct client *c, uint16_t port)
 {
 	size_t i = 0;
@@ -446,12 +446,12 @@ void door_begin_port(struct client *c, const char *bytes, const struct http1_hea
 	}
 	(void)snprintf(number, sizeof(number), "%u", port);
 	put_line(c->req->call, ports[i].session_line,
-		 session); /* before those of the head: the first of a name counts */
+		 session); /* before the client's own header fields: door_line() finds the first */
 	put_line(c->req->call, ports[i].port_line, number);
 	door_begin(c, bytes, head);
 }
 
-/* ---- asks ------------------------------------------------------------------------------------------------------ */
+/* ---- requests to the runner ------------------------------------------------------------------------------------ */
 
 struct buf *door_fields(struct client *c)
 {
@@ -486,7 +486,7 @@ void door_give_up(struct client *c)
 	front_drop_tag(c->front, c);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
 void door_reply_bytes(struct client *c, unsigned status, const char *content_type, const void *body, size_t len)
 {
@@ -538,7 +538,7 @@ bool door_stream_put(struct client *c, const void *bytes, size_t len)
 {
 	struct iovec part = { .iov_len = len };
 
-	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* which is only read */
+	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* only read */
 	return stream_put(c, &part, 1);
 }
 

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doors: requests in the wire format of an existing client, which become the same messages to the runner that the API's own do.
+ * Doors: requests in the wire format of an existing client, translated to the same runner messages that the API's own
+ * routes send.
  *
- * A door is a folder here, a row in server/doors.def with a row for each of its paths, and a file of tests.  All of it runs in the front
- * (server/front/front.h): it reads text of strangers, and has nothing but the right to ask the runner what the client's key allows.
- * So inspection, limits, evidence, audit and quotas hold for it without its doing anything.
+ * A door is a folder here, a row in server/doors.def with one row for each of its paths, and a test file. All of its
+ * code runs in the front (server/front/front.h): it parses untrusted text, and its only privilege is to ask the runner
+ * for what the client's key allows. Inspection, limits, evidence, audit and quotas therefore apply to it without any
+ * code of its own.
  *
- *	head -> the table finds the row -> key, length, body         (door.c: begin; refusals are worded by NAME_error())
- *	     -> HANDLER(c)                                           the request is whole: req->body, req->content_type, call->id, call->path
- *	          door_reply()                                       answers at once, or
- *	          door_fields(), message_put_...(), door_ask()       asks the runner, as a route of routes.def
- *	     -> call->on_event(c, kind, text)                        if it asked for events (FIELD_stream): each as it comes
- *	     -> call->on_answer(c, status, m)                        answers, or asks again: several asks follow each other
+ *	request head -> the table finds the row -> key, length, body  (door.c: begin; NAME_error() words the refusals)
+ *	     -> HANDLER(c)                                            the request is complete: req->body, req->content_type,
+ *	                                                              call->id, call->path
+ *	          door_reply()                                        answers at once, or
+ *	          door_fields(), message_put_...(), door_ask()        asks the runner, as a route of routes.def does
+ *	     -> call->on_event(c, kind, text)                         for each event, if it asked for events (FIELD_stream)
+ *	     -> call->on_answer(c, status, m)                         answers, or asks again: requests to the runner may
+ *	                                                              follow each other
  *
- * A handler keeps what it needs between two asks in call->state, which call->release() frees, whenever and however the request
- * ends: the client may be gone at any time, and then no function of the door is called any more.  An answer may be streamed
- * (door_stream_begin(), _put(), _end()), or the connection become a WebSocket (front/websocket.h), whose messages go to
- * call->on_message.
+ * A handler keeps its state between two runner requests in call->state, which call->release() frees whenever and
+ * however the request ends: the client may disconnect at any time, and after that no function of the door is called. A
+ * response may be streamed (door_stream_begin(), _put(), _end()), or the connection may become a WebSocket
+ * (front/websocket.h), whose messages go to call->on_message.
  *
- * What every handler has to do:
- *	- read JSON with door_json(), which bounds its depth and number of values, and check every type: members may be anything;
- *	- after anything that sends, look at what it returned: false means that client and request are gone;
- *	- leave no request without an answer, and answer once.
+ * Rules for every handler:
+ *   - read JSON with door_json(), which bounds depth and number of values, and check every type: members may be
+ *     anything;
+ *   - check the result of every function that sends: false means that client and request are gone;
+ *   - answer every request exactly once.
  *
- * To add one: a DOOR row and its DOOR_ROUTE and DOOR_NOTE rows, `void NAME_error(struct client *c, unsigned status, const char *message)`
- * and its handlers, both declared by the table itself; the file in src/server/meson.build; tests in tests/doors.
+ * To add a door: a DOOR row with its DOOR_ROUTE and DOOR_NOTE rows, `void NAME_error(struct client *c, unsigned status,
+ * const char *message)` and the handlers (the table declares both); the file in src/server/meson.build; tests in
+ * tests/doors.
  */
 #ifndef SERVER_DOORS_DOOR_H
 #define SERVER_DOORS_DOOR_H
@@ -34,27 +40,27 @@
 #include "server/doors.h"
 #include "server/front/front.h"
 
-/* A request that came through a door: struct request has it, NULL: it came to the API. */
+/* A request that came through a door. struct request owns it; NULL there means that the request came to the API. */
 struct door_call {
 	enum door door;
 	const struct door_route *route;
-	char id[65], path[4097]; /* of the path, as in routes.def; "": the row has none */
-	char session[65];        /* of a SESSION row, when its session was found; "": not yet */
-	bool has_id;             /* it was named: asks have its id */
-	char query[8193];        /* raw, without the question mark; cut where it is longer */
-	struct buf head;         /* fields of every ask: who asks, through which door */
-	struct buf lines;        /* of the head: DOOR_LINE rows, each name and value with a NUL */
+	char id[65], path[4097]; /* from the path, as in routes.def; "": the row has no such part */
+	char session[65];        /* for SESSION rows, once the session was found; "": not yet */
+	bool has_id;             /* the client named the session: head already carries its id */
+	char query[8193];        /* raw, without the question mark; truncated if longer */
+	struct buf head;         /* fields of every request to the runner: the key, the door */
+	struct buf lines;        /* header fields with a DOOR_LINE row: each name and value, NUL-terminated */
 	void *state;
-	void (*release)(void *state); /* NULL: it need not be */
+	void (*release)(void *state); /* NULL: nothing to free */
 	void (*on_answer)(struct client *c, unsigned status, const struct message *m);
 	void (*on_event)(struct client *c, enum event_kind kind, const char *text,
-			 size_t len);       /* NULL: they are left out */
-	void (*on_quiet)(struct client *c); /* a stream had nothing to send for 15 s; NULL: it may be so */
-	bool pings_soon;                    /* 5 s instead */
-	bool is_fresh;                      /* the languages were asked for with this call's key */
-	void (*then)(struct client *c, json_t *languages); /* of door_with_languages() */
-	void (*then_let_in)(struct client *c);             /* of door_when_let_in() */
-	char websocket_key[25];                            /* of a handshake; "": it is none */
+			 size_t len);       /* NULL: events are dropped */
+	void (*on_quiet)(struct client *c); /* the stream sent nothing for 15 s; NULL: nothing is sent then */
+	bool pings_soon;                    /* after 5 s instead */
+	bool is_fresh;                      /* the languages were fetched with this call's key */
+	void (*then)(struct client *c, json_t *languages); /* continuation of door_with_languages() */
+	void (*then_let_in)(struct client *c);             /* continuation of door_when_let_in() */
+	char websocket_key[25];                            /* of a WebSocket handshake; "": none */
 };
 
 struct door_route {
@@ -67,79 +73,88 @@ struct door_route {
 
 /* ---- for doors ---------------------------------------------------------------------------------------- */
 
-/* The body as a document, a new reference; NULL: it is none, and err says why. */
+/* The body as a JSON document (a new reference); NULL: it is not JSON, and err says why. */
 json_t *door_json(struct client *c, struct brig_error *err);
-/* Likewise of text that came otherwise. */
+/* The same for text from elsewhere. */
 json_t *door_parse(const char *text, size_t len, struct brig_error *err);
-/* The value of a parameter of the query, decoded; false: it is not there, or cannot be read. */
+/* The decoded value of a query parameter; false if it is missing or malformed. */
 bool door_query(const struct client *c, const char *name, char *dst, size_t size);
 
-/* What a line of the head says, of several with a comma and a blank between them; NULL: there was none, or no DOOR_LINE names it. */
+/*
+ * The value of a header field; repeated fields are joined with ", ". NULL: the field is missing, or no DOOR_LINE row
+ * names it.
+ */
 const char *door_line(const struct client *c, const char *name);
 
 /*
- * Of a DOOR_LINE with a star: the next line that begins with the prefix, from *at (0 at first) on; its name is the prefix and then in
- * small letters, with its value in *ret_value.  NULL: no more.
+ * For a DOOR_LINE row with a star: the next header field whose name begins with prefix, from *at (initially 0) on.
+ * Returns the prefix followed by the rest of the name in lower case, with the value in *ret_value; NULL: no more.
  */
 const char *door_next_line(const struct client *c, const char *prefix, size_t *at, const char **ret_value);
 
-/* Answers.  Takes the document; NULL: there was no memory for it. */
+/* Sends the response. Takes the document; NULL stands for out of memory. */
 void door_reply(struct client *c, unsigned status, json_t *doc);
 void door_reply_bytes(struct client *c, unsigned status, const char *content_type, const void *body, size_t len);
 
-/* The fields of the next ask, which messages are put to; what an earlier one had is gone. */
+/* The fields of the next request to the runner; those of the previous one are discarded. */
 struct buf *door_fields(struct client *c);
-/* Asks the runner what it was put.  files, input: descriptors beside the message, FD_NONE: none; they stay the caller's. */
+/* Sends the request to the runner. files, input: descriptors to pass with it, FD_NONE: none; the caller keeps them. */
 void door_ask(struct client *c, enum route route, int files, int input,
 	      void (*on_answer)(struct client *c, unsigned status, const struct message *m));
-/* The next ask leaves the body where it is, for another one; else asking frees it. */
+/* Keeps req->body across the next door_ask(), which otherwise frees it. */
 void door_keep_body(struct client *c);
-/* What was asked is to end, and its answer is not waited for. */
+/* Cancels the pending request to the runner; its answer is ignored. */
 void door_give_up(struct client *c);
-/* Calls then() if the key is good; else the request is answered. */
+/* Calls then() if the key is good; otherwise answers the request. */
 void door_when_let_in(struct client *c, void (*then)(struct client *c));
-/* A setting that the program is to run with, where the policy's own is not lower. */
+/* An option for the run; the policy's own value stays if it is lower. */
 void door_put_option(struct buf *fields, const char *key, uint64_t n);
-/* The document of an answer, a new reference; NULL: it has none. */
+/* The document of a runner answer (a new reference); NULL: it has none. */
 json_t *door_answer_json(const struct message *m);
-/* The sentence of an error's document, which stays the document's. */
+/* The message of an error document, which owns it. */
 const char *door_answer_message(const json_t *doc);
 
 /*
- * The languages of the service (GET /v1/languages): then() is called with them, or the request is answered.  Those of the last seconds
- * will do unless is_fresh; then nobody has looked at the key yet, so nothing may be answered: who has something to refuse asks again,
- * for fresh ones (call->is_fresh tells).
+ * The languages of the service (GET /v1/languages): calls then() with them, or answers the request. Unless is_fresh, a
+ * list cached for some seconds is good enough; the key is then not checked yet, so then() must not answer: to refuse,
+ * it calls again for a fresh list (call->is_fresh tells).
  */
 void door_with_languages(struct client *c, bool is_fresh, void (*then)(struct client *c, json_t *languages));
-/* The language of this name, or with it among its other names; NULL: there is none, or its runtime is not installed. */
+/* The language with this name or alias; NULL: unknown, or its runtime is not installed. */
 json_t *door_language(json_t *languages, const char *name);
 
-/* Text of a result or an event, which may be base64 of bytes: text. */
+/* The text of a result or event, decoded from base64 if need be. */
 json_t *door_text(const char *text, size_t len, bool is_base64);
-/* What the program wrote, from a result: text, with U+FFFD where it was none. */
+/* What the program wrote to stream, from a result; invalid UTF-8 becomes U+FFFD. */
 json_t *door_output(const json_t *result, const char *stream);
-/* What an inspection found, as lines for people. */
+/* The findings of an inspection, as lines for people. */
 void door_findings_text(const json_t *result, struct buf *out);
 
-/* An answer of unknown length; each _put() is sent at once.  False: the client is gone. */
+/* A response of unknown length; each _put() is sent at once. False: the client is gone. */
 bool door_stream_begin(struct client *c, const char *content_type);
 bool door_stream_put(struct client *c, const void *bytes, size_t len);
 void door_stream_end(struct client *c);
 
 /* ---- for the front ---------------------------------------------------------------------------------------- */
 
-/* Whether a line of the head makes this a request for one door: then door_find_route() finds it, whatever its path. */
+/*
+ * True if a header field (DOOR_OWN) claims the request for one door; door_find_route() then looks among that door's
+ * rows only.
+ */
 bool door_owns(const struct client *c, const char *bytes, const struct http1_head *head);
-/* The row of a door that is open, and what of the path it names.  False: none has it. */
+/* Finds the row among the open doors, and the parts of the path that it names. False: no row matches. */
 bool door_find_route(struct client *c, const char *bytes, const struct http1_head *head);
-/* Whether a port of every session is a service of a door that is open; a request to its name is answered by that door. */
+/*
+ * True if the port of every session is a service of an open door (DOOR_PORT); that door answers requests to its host
+ * name.
+ */
 bool door_has_port(const struct client *c, uint16_t port);
 void door_begin_port(struct client *c, const char *bytes, const struct http1_head *head, const char *session,
 		     uint16_t port);
-/* Its head is read: on to the body, the handler or a refusal. */
+/* Called when the head is read: continues with the body, the handler or a refusal. */
 void door_begin(struct client *c, const char *bytes, const struct http1_head *head);
-void door_call_free(struct door_call *call); /* NULL is fine */
-/* A refusal in the door's own words. */
+void door_call_free(struct door_call *call); /* accepts NULL */
+/* Refuses the request in the door's own error format. */
 void door_error(struct client *c, unsigned status, const char *message);
 
 #define DOOR(name, title, keys, trust, move)                           void name##_error(struct client *c, unsigned status, const char *message);

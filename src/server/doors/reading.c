@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading.c - what doors read of queries, of the service's languages and of results */
+/* reading.c - parsing of queries, of the service's languages and of results for doors */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define FINDINGS_SHOWN 20
 #define LANGUAGES_NS   (10 * NS_PER_SEC)
 
-/* A value as forms write it: a plus is a blank. */
+/* Decodes a form value: a plus is a blank. */
 static bool read_value(const char *raw, size_t len, char *dst, size_t size)
 {
 	char text[sizeof(((struct door_call *)0)->query)];
@@ -119,7 +119,7 @@ json_t *door_language(json_t *languages, const char *name)
 
 /* ---- results -------------------------------------------------------------------------------------------------- */
 
-/* Bytes that are no UTF-8 become U+FFFD, one each. */
+/* Replaces each byte that is not UTF-8 with U+FFFD. */
 static void add_text(struct buf *out, const char *bytes, size_t len)
 {
 	while (len > 0) {

@@ -2,8 +2,8 @@
 /*
  * batch.c - many jobs in one body
  *
- * Either { "jobs": [...] } or a job in each line, as `brig batch` reads them.  Each becomes a message of its own, with its
- * files in it, which is one field of the whole: the runner reads it with the same reader.
+ * Either { "jobs": [...] } or one job per line, as `brig batch` reads them.  Each job becomes a complete message,
+ * including its files, in one field of the request: the runner parses it with the same code.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "server/batch.h"
 #include "server/front/body.h"
 
-/* Who is told where: "jobs[2]: ..." unless the message begins so already. */
+/* Prefixes the error with the position, such as "jobs[2]: ", unless it has it already. */
 static int place(struct brig_error *err, const char *where)
 {
 	char text[sizeof(err->msg)];
@@ -25,7 +25,7 @@ static int place(struct brig_error *err, const char *where)
 	return -err->code;
 }
 
-/* The client's own name of a job; without one it is the number of the job. */
+/* The job's name, chosen by the client; by default its number. */
 static int take_name(json_t *job, size_t number, struct buf *fields, struct brig_error *err)
 {
 	const json_t *id = json_object_get(job, "id");
@@ -45,7 +45,7 @@ static int take_name(json_t *job, size_t number, struct buf *fields, struct brig
 	return 0;
 }
 
-/* Its files travel in the message: there can be more of them than descriptors beside one. */
+/* The files travel inside the message: there may be more of them than descriptors per record. */
 static int put_archive(struct buf *fields, int files, struct brig_error *err)
 {
 	off_t len = files < 0 ? 0 : lseek(files, 0, SEEK_END);
@@ -112,7 +112,7 @@ int batch_read(struct json_reader *r, json_t *doc, struct buf *fields)
 	return 0;
 }
 
-/* One line, which is not empty. */
+/* One line that is not blank. */
 static int put_line(const char *line, size_t len, size_t number, struct buf *fields, struct brig_error *err)
 {
 	struct json_block *blocks = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * body.c - documents become fields
+ * body.c - documents to fields
  *
- * What is to be run is a job as of a batch (docs/BATCH.md) without what judges it: the same members, read by the same walk.
- * Before the document is made, its depth and the number of its values are counted: a body of a few megabytes could otherwise
- * need gigabytes as a tree.
+ * An execution is described like a job of a batch (docs/BATCH.md) without the members that judge it: same members, same
+ * parser.  Before the document is parsed, its depth and number of values are checked: a body of a few megabytes could
+ * otherwise need gigabytes as a tree.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 /* ---- the document ---------------------------------------------------------------------------------- */
 
-/* Looks at brackets and commas outside of strings; what else is wrong is found later. */
+/* Counts brackets and separators outside of strings; other errors are found by the parser. */
 static int check_shape(const char *text, size_t len, struct brig_error *err)
 {
 	size_t depth = 0, values = 1;
@@ -47,7 +47,7 @@ static int check_shape(const char *text, size_t len, struct brig_error *err)
 	return 0;
 }
 
-/* The setting that an option of the command line stands for, so that both spellings work. */
+/* Accepts the option names of the command line as aliases of settings. */
 const char *body_setting_of(const char *name)
 {
 	static const struct {
@@ -77,7 +77,6 @@ static int read_priority(struct json_reader *r, json_t *value, void *into)
 	return 0;
 }
 
-/* What a queue does with a job whose node went away (docs/QUEUE.md): bool, whether it is never begun again. */
 /* ---- members as fields -------------------------------------------------------------------------------- */
 
 static int complain_length(const char *member, size_t max, struct brig_error *err)
@@ -85,7 +84,7 @@ static int complain_length(const char *member, size_t max, struct brig_error *er
 	return err_set(err, BRIG_E_USAGE, 0, "%s is too long: it may have %zu bytes", member, max);
 }
 
-/* NULL: there is none. */
+/* text NULL: nothing is written. */
 int body_put_text(struct buf *fields, enum field f, const char *member, const char *text, struct brig_error *err)
 {
 	if (text && strlen(text) > message_max_bytes(f))
@@ -141,7 +140,7 @@ int body_put_settings(struct buf *fields, const struct json_settings *s, struct 
 	return 0;
 }
 
-/* ---- what is to be run ------------------------------------------------------------------------------- */
+/* ---- executions ---------------------------------------------------------------------------------------- */
 
 struct job {
 	const char *kind, *language, *file_name, *trust, *environment, *test_path, *inline_artifacts, *workspace;
@@ -149,7 +148,7 @@ struct job {
 	struct json_strings args, env, packages, artifacts;
 	struct json_settings settings;
 	bool async, receipt, keep, never_again;
-	int priority; /* -1: none */
+	int priority; /* -1: absent */
 	int files;
 };
 
@@ -179,7 +178,7 @@ static const struct json_member job_members[] = {
 };
 _Static_assert(ARRAY_LEN(job_members) <= JSON_MEMBERS_MAX, "no room for all names in a complaint");
 
-/* The kind that a job says, or that its route means. */
+/* The kind named in the job, or implied by the route. */
 static int kind_of(enum route route, const struct job *job, struct brig_error *err)
 {
 	static const char *const kinds[] = {
@@ -226,7 +225,7 @@ static int put_job(enum route route, const struct job *job, struct buf *fields, 
 	message_put_text(fields, FIELD_workspace, job->workspace);
 	if (job->keep)
 		message_put_number(fields, FIELD_keep, 1);
-	message_put_number(fields, FIELD_diff, 1); /* of files that a form may bring, too */
+	message_put_number(fields, FIELD_diff, 1); /* also for files in a form */
 	if (job->async)
 		message_put_number(fields, FIELD_async, 1);
 	if (job->never_again)
@@ -250,7 +249,7 @@ static int put_job(enum route route, const struct job *job, struct buf *fields, 
 	return body_put_settings(fields, &job->settings, err);
 }
 
-/* A part of a form that the document has, too, would be one of two that count. */
+/* A value may be a part of the form or a member of the document, not both. */
 static int take_part(struct bytes *member, const struct bytes *part, const char *name, struct brig_error *err)
 {
 	if (part->data && member->data)
@@ -279,7 +278,7 @@ int body_read_job(struct json_reader *r, enum route route, json_t *doc, const st
 	return rc;
 }
 
-/* ---- a set of packages that is to have a name -------------------------------------------------------------- */
+/* ---- environments -------------------------------------------------------------------------------------------- */
 
 struct wanted_environment {
 	const char *name, *language, *trust;
@@ -312,7 +311,7 @@ static int read_environment(struct json_reader *r, json_t *doc, struct buf *fiel
 	return body_put_settings(fields, &env.settings, r->err);
 }
 
-/* ---- what is to be inspected ---------------------------------------------------------------------------- */
+/* ---- inspections ------------------------------------------------------------------------------------------- */
 
 struct inspection {
 	struct bytes code, command, path;
@@ -320,7 +319,7 @@ struct inspection {
 	bool strict;
 };
 
-/* "ID=ACTION,ID=ACTION", or the same as an object. */
+/* A string "ID=ACTION,ID=ACTION", or an object. */
 static int read_rules(struct json_reader *r, json_t *value, void *into)
 {
 	AUTO_BUF text = BUF_INIT(RULES_BYTES);
@@ -359,7 +358,7 @@ static int read_inspection(struct json_reader *r, json_t *doc, struct buf *field
 	struct inspection in = { 0 };
 	const struct bytes *text;
 
-	r->setting_of = NULL; /* rules have one name each */
+	r->setting_of = NULL; /* rules have no aliases */
 	if (json_read_members(r, doc, members, ARRAY_LEN(members), &in) < 0)
 		return -r->err->code;
 	if (!!in.code.data + !!in.command.data + !!in.path.data != 1)
@@ -390,7 +389,7 @@ struct receipt {
 	const char *public_key;
 };
 
-/* Its text, or the document itself: members keep their order. */
+/* A string with its text, or the document itself, with members in order. */
 static int read_receipt_text(struct json_reader *r, json_t *value, void *into)
 {
 	struct bytes *ret = into;
@@ -418,7 +417,8 @@ static int read_receipt(struct json_reader *r, json_t *doc, struct buf *fields)
 	};
 	struct receipt receipt = { 0 };
 
-	if (json_object_get(doc, "statement")) { /* the receipt itself, as 'brig run --receipt' writes it */
+	/* the body is the receipt itself, as written by 'brig run --receipt' */
+	if (json_object_get(doc, "statement")) {
 		if (read_receipt_text(r, doc, &receipt.text) < 0)
 			return -r->err->code;
 	} else if (json_read_members(r, doc, members, ARRAY_LEN(members), &receipt) < 0) {
@@ -431,7 +431,7 @@ static int read_receipt(struct json_reader *r, json_t *doc, struct buf *fields)
 	return body_put_text(fields, FIELD_public_key, "public_key", receipt.public_key, r->err);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------- */
+/* ---- all documents ----------------------------------------------------------------------------------------------- */
 
 static int read_doc(struct json_reader *r, enum route route, json_t *doc, const struct body_parts *parts,
 		    struct buf *fields, int *ret_files)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How documents are read, for those that are made of several. */
+/* Parsing of documents, shared by those made of several kinds. */
 #ifndef SERVER_FRONT_BODY_H
 #define SERVER_FRONT_BODY_H
 
 #include "base/json_read.h"
 #include "server/front/front.h"
 
-/* A document that is neither too deep nor has too many values: a new reference; NULL: none, and why. */
+/* Parses a document, unless it is too deep or has too many values: a new reference; NULL: *err. */
 json_t *body_parse(const char *text, size_t len, struct brig_error *err);
-/* A job as fields; *ret_files: an archive, the caller's, FD_NONE: none. */
+/* Writes a job as fields; *ret_files: an archive, owned by the caller, or FD_NONE. */
 int body_read_job(struct json_reader *r, enum route route, json_t *doc, const struct body_parts *parts,
 		  struct buf *fields, int *ret_files);
 
-/* Members as fields; member: its name in a complaint. */
+/* Write members as fields; member: the name used in error messages. */
 int body_put_text(struct buf *fields, enum field f, const char *member, const char *text, struct brig_error *err);
 int body_put_bytes(struct buf *fields, enum field f, const char *member, const struct bytes *bytes,
 		   struct brig_error *err);
@@ -20,10 +20,10 @@ int body_put_texts(struct buf *fields, enum field f, const char *member, const s
 		   struct brig_error *err);
 int body_put_settings(struct buf *fields, const struct json_settings *s, struct brig_error *err);
 
-/* session_body.c: what is asked of a session. */
+/* session_body.c: requests about sessions */
 int session_read(struct json_reader *r, enum route route, json_t *doc, struct buf *fields);
 
-/* batch.c: {"jobs": [...]}, each job a field. */
+/* batch.c: {"jobs": [...]}, one field per job */
 int batch_read(struct json_reader *r, json_t *doc, struct buf *fields);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - what a head must say before anybody looks at what it asks for
+ * check.c - checks of a request's head before it is processed
  *
- * Host   names this service, so that a page of a stranger's whose name was made to point here (DNS rebinding) gets nothing
- * Origin is this service's own if there is one: a browser says by it on whose behalf it asks
+ * Host    must name this service, against DNS rebinding: a page whose name was made to resolve to this address
+ *         gets nothing
+ * Origin  must be this service's own, if present: browsers send it on behalf of pages
  *
- * A unix socket is out of the reach of browsers: whatever Host is sent there is as good as any.
+ * Browsers cannot reach unix sockets, so there any Host is accepted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "net/host.h"
 #include "server/front/front.h"
 
-/* One of --host: then there may be something in front of the service, with a port and TLS of its own. */
+/* A name from --host: there may be a reverse proxy in front of the service, with its own port and TLS. */
 static bool is_given_name(const struct client *c, const char *name)
 {
 	const struct serve_options *o = c->front->options;
@@ -27,7 +28,7 @@ static bool is_given_name(const struct client *c, const char *name)
 	return false;
 }
 
-/* Of a server of a session: likewise. */
+/* The same for names of servers in sessions. */
 static bool is_port_name(const struct client *c, const char *name)
 {
 	const char *domain = c->front->options->port_domain, *dot = strchr(name, '.');
@@ -50,7 +51,7 @@ static bool names_us(const struct client *c, const char *bytes, struct http1_tex
 			       : address_is_loopback(&c->local) && str_eq(host.text, "localhost");
 }
 
-/* "http://HOST", or https, with the Host of this very request. */
+/* "http://HOST" or "https://HOST", where HOST is the Host of this request. */
 bool check_origin(const struct client *c, const char *bytes, struct http1_text written, struct http1_text origin)
 {
 	static const char tls[] = "https://";
@@ -74,7 +75,7 @@ bool check_host(struct client *c, const char *bytes, const struct http1_head *he
 	const struct http1_line *origin = http1_find(bytes, head, "Origin");
 	struct http1_text host = head->host.len > 0 ? head->host : head->authority;
 
-	/* HTTP/1.0 may have none, and no browser speaks that. */
+	/* HTTP/1.0 requests may lack Host; no browser sends them. */
 	if (!c->listener->is_unix && host.len > 0 && !names_us(c, bytes, host)) {
 		reply_refuse(c, 421,
 			     "Host '%.*s' is not a name of this service: use its address, or start it with --host NAME",
@@ -89,7 +90,7 @@ bool check_host(struct client *c, const char *bytes, const struct http1_head *he
 	return true;
 }
 
-/* ---- names of requests ------------------------------------------------------------------------------------ */
+/* ---- request ids -------------------------------------------------------------------------------------------- */
 
 static bool is_plain(const char *text, size_t len)
 {
@@ -113,7 +114,7 @@ void check_id(struct request *req, const char *bytes, const struct http1_head *h
 
 /* ---- credentials -------------------------------------------------------------------------------------------- */
 
-/* What the client calls its token; "": it sent none; NULL: it sent something else. */
+/* The token in the request; "": none; NULL: malformed. */
 static const char *find_credential(const char *bytes, const struct http1_head *head, char text[257])
 {
 	static const char scheme[] = "Bearer ";
@@ -139,7 +140,7 @@ static const char *find_credential(const char *bytes, const struct http1_head *h
 	return text;
 }
 
-/* A link to a file needs none. */
+/* Whether the request has a link to a file, which replaces a token. */
 static bool has_link(const struct request *req, const char *bytes, const struct http1_head *head)
 {
 	static const char name[] = "link=";
@@ -157,7 +158,7 @@ bool check_credentials(struct client *c, const char *bytes, const struct http1_h
 {
 	struct request *req = c->req;
 	bool needs_one = route_rows[req->route].access != ACCESS_OPEN && !c->front->options->no_auth &&
-			 !has_link(req, bytes, head); /* at which the runner looks */
+			 !has_link(req, bytes, head); /* the runner verifies the link */
 	char text[257];
 	const char *credential = find_credential(bytes, head, text);
 	bool is_sound = credential != NULL, is_sent = credential && *credential;
@@ -176,7 +177,10 @@ bool check_credentials(struct client *c, const char *bytes, const struct http1_h
 
 /* ---- media ------------------------------------------------------------------------------------------------------ */
 
-/* Whether Accept allows a type: "application/json, text/plain;q=0.5".  A quality of 0 counts as any other: nobody sends it. */
+/*
+ * Whether Accept permits a type: "application/json, text/plain;q=0.5".  A quality of 0 is ignored, since no client
+ * sends it.
+ */
 static bool accepts(const char *bytes, const struct http1_head *head, const char *type, const char *whole,
 		    bool *ret_named)
 {
@@ -208,7 +212,7 @@ static bool accepts(const char *bytes, const struct http1_head *head, const char
 	return false;
 }
 
-/* What comes back: events if they are asked for by name, else a document. */
+/* Selects the form of the answer: an event stream if requested by name, else a document. */
 static bool check_accept(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	const struct route_row *row = &route_rows[c->req->route];
@@ -245,7 +249,7 @@ static bool type_is(const char *value, size_t len, const char *type)
 	return len >= n && strncasecmp(value, type, n) == 0 && (len == n || value[n] == ';' || value[n] == ' ');
 }
 
-/* What comes in. */
+/* Checks the type of the body. */
 static bool check_content(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	const struct http1_line *line = http1_find(bytes, head, "Content-Type");
@@ -286,13 +290,13 @@ static bool check_content(struct client *c, const char *bytes, const struct http
 	return false;
 }
 
-/* How much comes in. */
+/* Checks the length of the body. */
 static bool check_length(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	bool takes_body = route_rows[c->req->route].body != BODY_NONE;
 
 	if (head->body == HTTP1_BODY_NONE && route_rows[c->req->route].body == BODY_FILE &&
-	    http1_find(bytes, head, "Content-Length")) { /* an empty one */
+	    http1_find(bytes, head, "Content-Length")) { /* an empty file */
 		c->req->media = MEDIA_FILE;
 		return true;
 	}

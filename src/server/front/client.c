@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client.c - one connection: bytes in, bytes out, who waits for what (front.h has the states)
+ * client.c - one connection: input, output, states (see front.h)
  *
- * A client that hangs up while the runner has its request is gone, and so is one that only closes its sending side: there is
- * no way to tell the two apart before something is written.
+ * A client that hangs up while the runner has its request counts as gone, and so does one that only shuts down sending:
+ * the two cannot be distinguished before something is written.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,7 +28,7 @@ static size_t bucket_of(const struct address *a)
 	return hash % PEER_BUCKETS;
 }
 
-/* One more connection of this address; NULL: no memory. */
+/* Counts a connection from this address; NULL: out of memory. */
 static struct peer *peer_take(struct front *f, const struct address *a)
 {
 	struct peer **bucket = &f->peers[bucket_of(a)], *p = *bucket;
@@ -60,9 +60,9 @@ static void peer_drop(struct front *f, struct peer *p)
 	free(p);
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------------ */
+/* ---- accepting ------------------------------------------------------------------------------------------ */
 
-/* An IPv4 address in the clothes of IPv6 is what it is. */
+/* Converts IPv4-mapped IPv6 addresses to IPv4. */
 static bool plain_address(const struct sockaddr_storage *sa, struct address *ret)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -89,13 +89,13 @@ static bool read_tcp_peer(struct client *c, const struct sockaddr_storage *from)
 	    !plain_address(&to, &c->local))
 		return false;
 	c->local_port = address_port((struct sockaddr *)&to);
-	/* Answers are written whole: nothing is gained by waiting for more. */
+	/* Answers are written completely, so delaying them gains nothing. */
 	(void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->peer = peer_take(c->front, &peer);
 	return c->peer != NULL;
 }
 
-/* NULL: there is room. */
+/* NULL: below the limits. */
 static const char *too_many(const struct client *c)
 {
 	const struct front *f = c->front;
@@ -129,7 +129,7 @@ static void begin(struct front *f, const struct watched_listener *at, int fd, co
 		return;
 	}
 	why = too_many(c);
-	if (why && c->is_tls) { /* a handshake would be more work than serving it */
+	if (why && c->is_tls) { /* a handshake would cost more than serving the request */
 		client_close(c, true);
 		return;
 	}
@@ -137,7 +137,7 @@ static void begin(struct front *f, const struct watched_listener *at, int fd, co
 		reply_refuse(c, 503, "%s", why);
 		return;
 	}
-	c->state = CLIENT_HEAD; /* not idle: a first request has to come soon */
+	c->state = CLIENT_HEAD; /* not idle: the first request has the head's deadline */
 	deadline_set(c, DEADLINE_HEAD);
 	front_watch(f, &c->source, EPOLLIN | EPOLLRDHUP);
 }
@@ -157,7 +157,7 @@ void client_accept(struct front *f, const struct watched_listener *at)
 	}
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------------------------------- */
 
 static void release_out(struct client *c)
 {
@@ -201,7 +201,7 @@ void client_close(struct client *c, bool at_once)
 	f->dead = c;
 }
 
-/* The client is to read what was written: closing with bytes of its unread would take the answer from it. */
+/* Lets the client read the answer: closing a socket with unread input would send RST and discard it. */
 static void linger(struct client *c)
 {
 	buf_release(&c->in);
@@ -216,14 +216,14 @@ static void linger(struct client *c)
 	front_watch(c->front, &c->source, EPOLLIN | EPOLLRDHUP);
 }
 
-/* ---- out ---------------------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------------------------- */
 
 size_t client_pending(const struct client *c)
 {
 	return c->out.len - c->out_at;
 }
 
-/* What was put is out. */
+/* The answer has been sent completely. */
 static void answered(struct client *c)
 {
 	release_out(c);
@@ -249,10 +249,10 @@ void client_finish(struct client *c)
 	front_watch(c->front, &c->source, EPOLLOUT);
 }
 
-/* How much of the pieces went out; -1: the connection is broken. */
+/* Number of bytes sent; -1: the connection is broken. */
 static ssize_t send_now(struct client *c, const struct iovec *pieces, size_t n)
 {
-	/* The pieces are only read. */
+	/* only read */
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = n };
 	ssize_t sent;
 
@@ -281,7 +281,7 @@ bool client_put(struct client *c, const struct iovec *pieces, size_t n)
 	return true;
 }
 
-/* A stream that never runs dry would grow for ever. */
+/* Compacts the buffer, which would otherwise grow without bound for a stream that never drains. */
 static void close_gap(struct client *c)
 {
 	if (c->out_at < FRONT_STREAM_FULL || c->out_at < c->out.len / 2)
@@ -309,7 +309,7 @@ void client_write(struct client *c)
 	}
 	if (sent > 0)
 		deadline_set(c, c->state == CLIENT_PORT ? DEADLINE_PORT : DEADLINE_WRITE);
-	if (client_pending(c) == 0) { /* a stream that goes on */
+	if (client_pending(c) == 0) { /* a stream that continues */
 		release_out(c);
 		if (c->state == CLIENT_PORT)
 			return;
@@ -323,7 +323,7 @@ void client_write(struct client *c)
 	}
 }
 
-/* ---- in ------------------------------------------------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------------------------------------------- */
 
 static void release_in(struct client *c)
 {
@@ -340,7 +340,7 @@ void client_used(struct client *c, size_t len)
 	release_in(c);
 }
 
-/* Pipelined requests leave a gap in front; it is closed before more is read. */
+/* Compacts the buffer first: pipelined requests leave a gap at its start. */
 bool client_keep(struct client *c, const char *bytes, size_t len)
 {
 	if (c->in_at > 0) {
@@ -351,7 +351,7 @@ bool client_keep(struct client *c, const char *bytes, size_t len)
 	return buf_add(&c->in, bytes, len) == len;
 }
 
-/* Some faults are of the head as a whole, and of no line. */
+/* Some errors concern the head as a whole, not a line. */
 static void refuse_head(struct client *c, const struct http1_head *head)
 {
 	if (head->bad_line > 0)
@@ -360,7 +360,7 @@ static void refuse_head(struct client *c, const struct http1_head *head)
 		reply_refuse(c, head->status, "%s", head->why);
 }
 
-/* True: there is a request now. */
+/* True: a request has begun. */
 static bool take_head(struct client *c)
 {
 	const char *bytes = buf_str(&c->in) + c->in_at;
@@ -392,7 +392,7 @@ static bool add_to_body(struct client *c, const char *data, size_t len)
 	return added == len;
 }
 
-/* Data of the body; false: it is refused. */
+/* False: the body was refused. */
 static bool take_data(struct client *c, const char *data, size_t len)
 {
 	struct request *req = c->req;
@@ -411,7 +411,7 @@ static bool take_data(struct client *c, const char *data, size_t len)
 	return true;
 }
 
-/* How many of the bytes belong to the body; -1: it was refused.  The reader says whether it is whole. */
+/* Number of bytes that belong to the body; -1: it was refused.  reader->done says whether it is complete. */
 static ssize_t feed_body(struct client *c, const char *bytes, size_t len)
 {
 	struct http1_body_reader *reader = &c->req->reader;
@@ -431,7 +431,7 @@ static ssize_t feed_body(struct client *c, const char *bytes, size_t len)
 	return (ssize_t)used;
 }
 
-/* True: it is whole, and on its way. */
+/* True: the request is complete and being processed. */
 static bool take_body(struct client *c)
 {
 	ssize_t used = feed_body(c, buf_str(&c->in) + c->in_at, c->in.len - c->in_at);
@@ -477,7 +477,7 @@ void client_advance(struct client *c)
 		case CLIENT_BODY:
 			goes_on = take_body(c);
 			break;
-		case CLIENT_SOCKET: /* what came right behind the handshake */
+		case CLIENT_SOCKET: /* data received right after the handshake */
 			goes_on = false;
 			take_frames(c);
 			break;
@@ -487,7 +487,7 @@ void client_advance(struct client *c)
 	}
 }
 
-/* The first byte says whether it is a handshake.  False: nothing has come, or the connection is over. */
+/* Detects TLS by the first byte.  False: no data yet, or the connection was closed. */
 static bool begin_tls(struct client *c)
 {
 	const char handshake = 0x16;
@@ -507,7 +507,7 @@ static bool begin_tls(struct client *c)
 	return c->tls != NULL;
 }
 
-/* As recv(), of what is inside of TLS, if there is any. */
+/* Like recv(), decrypted if the connection uses TLS. */
 ssize_t client_receive(struct client *c)
 {
 	struct front *f = c->front;
@@ -539,7 +539,7 @@ static void read_in(struct client *c)
 		websocket_on_bytes(c, bytes, (size_t)n);
 		return;
 	}
-	if (c->state == CLIENT_BODY && c->in.len == 0) /* the common way of a long body: not copied twice */
+	if (c->state == CLIENT_BODY && c->in.len == 0) /* fast path for long bodies: avoids a copy */
 		used = feed_body(c, bytes, (size_t)n);
 	if (used < 0)
 		return;

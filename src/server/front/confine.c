@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine.c - what is taken from the front before it reads the first byte of a stranger's
+ * confine.c - confinement of the front, before it receives data from a client
  *
- *	user ids     as root: those of the system user _brig, or, without one, a number that is nobody's; no groups
- *	capabilities none, and no way to get one: the bounding set is empty, no_new_privs
- *	memory       variables of the environment are wiped: it was forked with a copy of them
- *	limits       no core file, no locked memory, so much memory (files in memory are how long messages travel)
- *	Landlock     no path at all, no signal to others and no abstract socket; where the kernel has none, the filter has to do
- *	             alone, which knows no call that opens anything, and the log says so
+ *	user ids     as root: those of the system user _brig, or, without one, an unassigned number; no groups
+ *	capabilities none, and no way to regain one: the bounding set is empty, no_new_privs is set
+ *	memory       environment variables are wiped
+ *	limits       no core file, no locked memory, bounded address space (files in memory carry long messages)
+ *	Landlock     no path, no signals to others, no abstract sockets; if the kernel lacks it, only the filter remains, which
+ *	             permits no call that opens a file, and that is logged
  *	filter       data/syscalls/front.list
  *
- * What cannot be applied ends the process: there is no service without.
+ * If a step cannot be applied, the process exits and the service does not start.
  */
 #include "server/confine.h"
 #include "server/front/front.h"
 
-#define MEMORY_EXTRA (GiB + GiB / 2) /* bodies, answers and the documents made of them */
+#define MEMORY_EXTRA (GiB + GiB / 2) /* bodies, answers and parsed documents */
 
 bool front_lacks_landlock(void)
 {

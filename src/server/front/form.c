@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * form.c - multipart bodies (multipart/form-data) become a document and files
+ * form.c - multipart bodies (multipart/form-data)
  *
  *	job     the document
- *	code    the program, and
- *	stdin   its input, as they are: instead of members of the document
- *	file    a file of the workspace, any number of them; its file name is its path
+ *	code    the program, instead of a member of the document
+ *	stdin   its input, likewise
+ *	file    a file of the workspace, any number of times; the file name is its path
  *
- * What a path may be is said by the reader of the archive.
+ * Paths are validated by the reader of the archive.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ enum part_kind { PART_job, PART_code, PART_stdin, PART_file, PARTS };
 static const char *const part_name[PARTS] = { "job", "code", "stdin", "file" };
 
 struct form {
-	struct buf part[PARTS]; /* the latest of each */
+	struct buf part[PARTS]; /* the latest of each kind */
 	bool is_there[PARTS];
 	enum part_kind now;
 	struct buf tar;
@@ -97,7 +97,7 @@ static int read_form(struct form *f, struct multipart *m, const struct bytes *fo
 				     : err_set(err, BRIG_E_USAGE, 0, "the form has no part 'job' with the JSON object");
 }
 
-/* Files of the document itself would be a second archive. */
+/* Refuses files in the document in addition to parts, which would be a second archive. */
 static int add_files(struct form *f, int *files, struct brig_error *err)
 {
 	if (!f->is_there[PART_file])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.c - what a client types, on its way to a program that runs
+ * input.c - data from a client for a running program
  *
- * One end of a socket is the runner's, which feeds the program from it; bytes that it does not take at once wait here, up to
- * INPUT_WAITING_MAX.  A program that has ended, or closed its input, takes nothing more: that is no fault of the client's.
+ * The runner has one end of a socket pair and feeds the program from it; data that the socket does not take is
+ * buffered, up to INPUT_WAITING_MAX.  Data for a program that has ended or closed its input is discarded: that is no
+ * error of the client.
  */
 #include <string.h>
 #include <sys/epoll.h>

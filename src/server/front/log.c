@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.c - one line per request, on standard error
+ * log.c - the access log: one line per request on standard error
  *
- * The line never holds a credential, a query or a body: the route's name stands for its path.  A reader of the log that does
- * not keep up must not stop the service: a line that would have to wait is left out, and the next one says how many were.
+ * A line never contains a credential, a query or a body; the route's name replaces the path.  A slow reader of the log
+ * must not block the service: a line that would block is dropped, and the next one reports how many were.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "server/doors/door.h"
 #include "server/report.h"
 
-#define LINE_MAX_BYTES 4096 /* a pipe that is writable takes as much at once */
+#define LINE_MAX_BYTES 4096 /* PIPE_BUF: a writable pipe takes as much without blocking */
 
 static void write_line(struct front *f, const struct buf *line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop.c - one round after the other: events, deadlines, and the burial of connections that ended in it */
+/* loop.c - the event loop: each round handles events and deadlines, then frees what was closed */
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@
 #define RECORDS_OF_ROUND 256
 #define PAUSE_NS         (100 * NS_PER_MS)
 
-/* ---- what is watched ------------------------------------------------------------------------------ */
+/* ---- epoll ---------------------------------------------------------------------------------------- */
 
 void front_watch(struct front *f, struct source *s, uint32_t events)
 {
@@ -55,7 +55,7 @@ void deadline_set(struct client *c, enum deadline_kind kind)
 	list->last = c;
 }
 
-/* Milliseconds until the first one is over; -1: there is none. */
+/* Milliseconds until the first deadline; -1: there is none. */
 static int next_deadline(const struct front *f)
 {
 	uint64_t first = UINT64_MAX, now = clock_now_ns();
@@ -129,12 +129,12 @@ void front_drop_tag(struct front *f, struct client *c)
 
 /* ---- the runner -------------------------------------------------------------------------------------- */
 
-/* What it means is seen to at the end of the round: whoever sends is in the middle of something. */
+/* Only marks the channel as failed; handled at the end of the round, since the sender may be in any state. */
 static void channel_broke(struct front *f, const struct brig_error *err)
 {
 	f->lost_runner = true;
 	if (err->sys == EPIPE || err->sys == ECONNRESET || f->draining)
-		return; /* the runner's end is its own matter */
+		return; /* an exit of the runner is not an error of the front */
 	log_trouble(f, err->msg);
 	f->failed = f->over = true;
 }
@@ -152,7 +152,7 @@ bool front_can_ask(const struct front *f)
 	return f->channel && !f->lost_runner && channel_waiting(f->channel) <= FRONT_QUEUE_MAX;
 }
 
-/* Who waits for it is told; a stream that has begun, or a WebSocket, can only be cut. */
+/* Answers 503 to all clients that wait for the runner; streams and WebSockets that have begun can only be closed. */
 static void answer_for_runner(struct front *f)
 {
 	for (size_t i = 0; i < TAG_BUCKETS; i++) {
@@ -177,7 +177,10 @@ static void stop_listening(struct front *f, struct watched_listener *l)
 	fd_closep(&l->source.fd);
 }
 
-/* It has ended, and the master brings a channel to the next one; not at the end of the service, where it is the first to be done. */
+/*
+ * The runner has exited; the master will send a channel to the next one, unless the service is stopping, in which case
+ * the runner exits first.
+ */
 static void leave_runner(struct front *f)
 {
 	for (size_t i = 0; f->draining && i < f->n_listeners; i++)
@@ -193,13 +196,13 @@ static void leave_runner(struct front *f)
 
 static void on_channel(struct front *f);
 
-/* Takes the socket. */
+/* Takes ownership of the socket. */
 static void join_runner(struct front *f, int *sock)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (f->channel && !f->lost_runner)
-		on_channel(f); /* what it said last */
+		on_channel(f); /* reads its last messages */
 	leave_runner(f);
 	if (channel_new(sock, &f->channel, &err) < 0) {
 		channel_broke(f, &err);
@@ -221,7 +224,7 @@ static void on_record(struct front *f, struct record *r)
 
 	if (r->tag == 0 || relay_on_record(f, r))
 		return;
-	if (!c) /* its client has gone meanwhile */
+	if (!c) /* the client has disconnected */
 		return;
 	if (r->type == RECORD_EVENT && c->req->call)
 		on_door_event(c, r);
@@ -260,8 +263,9 @@ static void on_channel(struct front *f)
 /* ---- the master ---------------------------------------------------------------------------------------- */
 
 /*
- * Whoever asks over TCP for what runs goes on being answered, and the runner turns away what is new.  Not at a socket of systemd's,
- * where who connects now waits for the next service; nor at a path, which the master has removed.
+ * Clients on TCP can still query running executions, while the runner refuses new ones.  Listeners passed by systemd
+ * are closed, so that new connections wait for the next service, and so are unix sockets, whose paths the master has
+ * removed.
  */
 static void drain(struct front *f)
 {
@@ -280,7 +284,7 @@ int front_use_certificate(struct front *f, const struct certificate *files, stru
 	return tls_use(f->tls, files, &names, err);
 }
 
-/* The master has read the files anew. */
+/* The master has reread the certificate files. */
 static void change_certificate(struct front *f, const struct control_message *w)
 {
 	const struct certificate files = { { w->fds[0], w->fds[1] } };
@@ -312,7 +316,7 @@ static void on_master(struct front *f)
 
 /* ---- listeners ------------------------------------------------------------------------------------------- */
 
-/* There is no descriptor left, or no memory: listening again at once would only fail again. */
+/* Descriptors or memory are exhausted: accepting at once would fail again. */
 void front_pause_listeners(struct front *f)
 {
 	for (size_t i = 0; i < f->n_listeners; i++)
@@ -376,7 +380,7 @@ static void free_closed(struct front *f)
 	relays_free_closed(f);
 }
 
-/* Memory that requests needed is given back, but not between two that follow each other. */
+/* Returns free memory to the kernel after a period without requests. */
 static void rest(struct front *f, bool busy)
 {
 	if (busy) {

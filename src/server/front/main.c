@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the beginning and the end of the front */
+/* main.c - startup of the front */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "sys/memory.h"
 
 #define SAFE_FD     64
-#define OTHER_FILES (128 + RELAYS_MAX + FRONT_PORTS_MAX) /* descriptors that are no connections of HTTP */
+#define OTHER_FILES (128 + RELAYS_MAX + FRONT_PORTS_MAX) /* descriptors other than HTTP connections */
 
 static const uint64_t default_ms[DEADLINE_KINDS] = {
 	[DEADLINE_HEAD] = 5000,    [DEADLINE_BODY] = 10000,  [DEADLINE_WRITE] = 10000,
@@ -39,7 +39,7 @@ static void set_deadlines(struct front *f)
 		f->deadline[i].length_ns = (wanted[i] ? wanted[i] : default_ms[i]) * NS_PER_MS;
 }
 
-/* As many as were asked for, or as there can be descriptors. */
+/* The configured number of connections, limited by the number of descriptors. */
 static void set_connections(struct front *f)
 {
 	struct rlimit files;
@@ -52,7 +52,7 @@ static void set_connections(struct front *f)
 	f->connections_of_peer = f->connections / 4 > 8 ? f->connections / 4 : 8;
 }
 
-/* The socket from *fd, at the number that is next: 0 or -errno. */
+/* Moves the descriptor to this number: 0 or -errno. */
 static int put_at(int *fd, int number)
 {
 	int rc = dup3(*fd, number, O_CLOEXEC) < 0 ? -errno : 0;
@@ -62,8 +62,8 @@ static int put_at(int *fd, int number)
 }
 
 /*
- * Its sockets and the log, and nothing else that whoever started the service, or the master, has open.  They are moved up
- * first, so that none is in the way of another.
+ * Keeps only its sockets and stderr; closes everything else inherited.  All are moved up first, so that none overwrites
+ * another.
  */
 static int take_descriptors(struct front_args *b)
 {
@@ -83,13 +83,13 @@ static int take_descriptors(struct front_args *b)
 		rc = put_at(mine[i], STDERR_FILENO + 1 + (int)i);
 	if (rc == 0 && close_range((unsigned)(STDERR_FILENO + 1 + (int)n), ~0U, 0) < 0)
 		rc = -errno;
-	null = FD_NONE; /* closed with the others */
+	null = FD_NONE; /* closed by close_range() */
 	return rc;
 }
 
 /*
- * A listener is the same open file in each front that there ever is: what an earlier one, which may not have been ours any
- * more, has set is set as it should be.
+ * All fronts share the listener's open file description, so options set by an earlier, possibly compromised front are
+ * reset.
  */
 static int renew(int listener)
 {
@@ -107,7 +107,7 @@ static int set_up(struct front *f, const struct front_args *args, struct brig_er
 	f->options = args->options;
 	f->body_max = args->options->body_max ? args->options->body_max : FRONT_BODY_MAX;
 	f->now_ns = clock_now_ns();
-	f->was_busy = true; /* what its start took is given back like that of a request */
+	f->was_busy = true; /* memory used during startup is returned as after a request */
 	f->rest_ns = f->now_ns + MEMORY_REST_NS;
 	relays_init(f);
 	set_deadlines(f);
@@ -118,7 +118,7 @@ static int set_up(struct front *f, const struct front_args *args, struct brig_er
 	if (doors_have_sockets(&f->options->doors) && websocket_load(err) < 0)
 		return -err->code;
 	if (f->options->librechat_key)
-		crypto_warm_up(); /* while it may ask for what it needs */
+		crypto_warm_up(); /* before the confinement, which forbids what its initialisation does */
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for connections");
@@ -149,7 +149,7 @@ int front_main(const struct front_args *given)
 	int rc;
 
 	(void)prctl(PR_SET_NAME, "brig-front");
-	(void)signal(SIGPIPE, SIG_IGN); /* of the log */
+	(void)signal(SIGPIPE, SIG_IGN); /* a broken pipe on stderr */
 	if (!f)
 		return BRIG_E_NOMEM;
 	rc = take_descriptors(args);
@@ -160,7 +160,7 @@ int front_main(const struct front_args *given)
 		return err.code;
 	}
 	certificate_close(&args->certificate);
-	if (front_lacks_landlock()) /* asked before: the filter knows no such call */
+	if (front_lacks_landlock()) /* tested before the filter, which forbids the call */
 		log_trouble(f, "this kernel has no Landlock: the front is held by its system call filter and its ids "
 			       "alone; see landlock of 'brig doctor'");
 	rc = front_confine(&step);

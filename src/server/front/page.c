@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.c - what the front answers itself: that it is there, the description of the API, the console */
+/* page.c - answers of the front itself: health check, description of the API, console */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ extern const unsigned char openapi_bytes[];
 extern const size_t openapi_size;
 extern const char openapi_hash[];
 
-/* Content that changes only with the program; etag has its quotes. */
+/* Content that is part of the program; etag includes its quotes. */
 static void send_kept(struct client *c, const char *type, struct bytes content, const char *etag, const char *more)
 {
 	struct reply a = { .status = 200,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port.c - a connection to a server of a session: bytes both ways (port.h)
+ * port.c - connections to servers in sessions (port.h)
  *
- *	client -> out -> server      the head, then the body as its reader tells it; of a WebSocket whatever comes
+ *	client -> out -> server      the head, then the decoded body; for a WebSocket all bytes
  *	client <- c->out <- in       likewise
  *
- * Each side is read only while little waits for the other one.  The socket was made in the cell, so programs there may have it,
- * too, and change what it does: nothing that is asked of it here blocks, and whatever it says is an end.
+ * Each side is read only while the buffer for the other one is below its limit.  The socket was created in the cell, so
+ * programs there may have it as well and change its options: no operation on it may block, and any error ends the
+ * connection.
  */
 #include "server/front/port.h"
 
@@ -19,7 +20,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-/* ---- the beginning and the end ----------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
 struct port *port_new(struct client *c)
 {
@@ -50,7 +51,7 @@ void port_close(struct port *p)
 	f = p->client->front;
 	front_watch(f, &p->source, 0); /* RULE F1 */
 	fd_closep(&p->source.fd);
-	if (p->out.data) /* requests of strangers */
+	if (p->out.data) /* requests may contain secrets */
 		explicit_bzero(p->out.data, p->out.len);
 	buf_release(&p->out);
 	buf_release(&p->in);
@@ -72,17 +73,17 @@ void ports_free_closed(struct front *f)
 	}
 }
 
-/* The request has no other answer yet. */
+/* Answers with an error; nothing has been sent yet. */
 static void fail(struct port *p, unsigned status, const char *why)
 {
 	struct client *c = p->client;
 
 	port_close(p);
-	c->is_last |= !c->req->reader.done; /* the rest of its body is nobody's */
+	c->is_last |= !c->req->reader.done; /* the rest of the body is not read */
 	reply_error(c, status, "%s", why);
 }
 
-/* What was put is all that comes. */
+/* The answer is complete, or cannot be completed. */
 static void finish(struct port *p, bool is_whole)
 {
 	struct client *c = p->client;
@@ -92,7 +93,7 @@ static void finish(struct port *p, bool is_whole)
 	client_finish(c);
 }
 
-/* One session cannot take the places of all. */
+/* Limits the connections of one session. */
 static bool has_room(const struct front *f, const struct port *p)
 {
 	const struct port *other;
@@ -127,7 +128,10 @@ void port_ask(struct client *c, struct port *p, const struct http1_head *head)
 	request_ask(c, FD_NONE, FD_NONE);
 }
 
-/* ---- who is read ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- polling
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static size_t waiting_for_server(const struct port *p)
 {
@@ -145,8 +149,8 @@ static bool reads_server(const struct port *p)
 }
 
 /*
- * A client that has sent everything has gone when it hangs up, as everywhere in the front.  Of one that is still to send, the end
- * is read behind what it sent.
+ * As everywhere in the front, EPOLLRDHUP after the request is complete means that the client has gone.  While it is
+ * still sending, end of file is read after the data.
  */
 static void watch(struct port *p)
 {
@@ -161,7 +165,7 @@ static void watch(struct port *p)
 
 /* ---- to the server ---------------------------------------------------------------------------------------------------- */
 
-/* False: it is over, and the client has been answered as far as it can be. */
+/* False: the port was closed, and the client answered if possible. */
 static bool flush(struct port *p)
 {
 	while (waiting_for_server(p) > 0) {
@@ -170,13 +174,13 @@ static bool flush(struct port *p)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && (errno == EAGAIN || errno == ENOTCONN)) /* or it is not connected yet */
+		if (n < 0 && (errno == EAGAIN || errno == ENOTCONN)) /* or not connected yet */
 			break;
 		if (n < 0 && p->state == PORT_TUNNEL) {
 			finish(p, false);
 			return false;
 		}
-		if (n < 0) { /* it may have answered all the same: that is read, and its end */
+		if (n < 0) { /* the server may have answered nevertheless: continue reading */
 			p->out_at = p->out.len;
 			break;
 		}
@@ -194,7 +198,7 @@ static bool flush(struct port *p)
 	return true;
 }
 
-/* Of a body, as its reader tells it: how many of the bytes it has; -1: it is none, and the client has been told. */
+/* Forwards body data: the number of bytes consumed; -1: it is invalid, and the client was answered. */
 static ssize_t take_body(struct port *p, const char *bytes, size_t len)
 {
 	struct http1_body_reader *r = &p->client->req->reader;
@@ -221,7 +225,7 @@ static ssize_t take_body(struct port *p, const char *bytes, size_t len)
 	return -1;
 }
 
-/* Bytes of the client's: false: the port is over. */
+/* False: the port was closed. */
 static bool take_bytes(struct port *p, const char *bytes, size_t len, size_t *ret_used)
 {
 	ssize_t used;
@@ -236,7 +240,7 @@ static bool take_bytes(struct port *p, const char *bytes, size_t len, size_t *re
 	return used >= 0;
 }
 
-/* What the connection has read already, then what there is to be read. */
+/* Handles data received before, or reads more. */
 static bool read_client(struct port *p)
 {
 	struct client *c = p->client;
@@ -262,7 +266,7 @@ static bool read_client(struct port *p)
 	return client_keep(c, c->front->scratch + used, (size_t)n - used) ? true : (client_close(c, true), false);
 }
 
-/* As far as it goes now. */
+/* Forwards as much as possible; false: the port was closed. */
 static bool feed_server(struct port *p)
 {
 	const struct client *c = p->client;
@@ -275,7 +279,7 @@ static bool feed_server(struct port *p)
 
 /* ---- to the client ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the answer's body, or of a WebSocket.  False: the client has gone. */
+/* Data of the answer's body, or of a WebSocket.  False: the client has gone. */
 static bool pass_on(struct port *p, const char *bytes, size_t len)
 {
 	struct client *c = p->client;
@@ -288,7 +292,7 @@ static bool pass_on(struct port *p, const char *bytes, size_t len)
 	(void)snprintf(size, sizeof(size), "%zx\r\n", len);
 	if (p->is_chunked)
 		pieces[k++] = (struct iovec){ size, strlen(size) };
-	memcpy(&pieces[k].iov_base, &bytes, sizeof(bytes)); /* which are only read */
+	memcpy(&pieces[k].iov_base, &bytes, sizeof(bytes)); /* only read */
 	pieces[k++].iov_len = len;
 	if (p->is_chunked)
 		pieces[k++] = (struct iovec){ line_end, strlen(line_end) };
@@ -305,7 +309,7 @@ static void end_body(struct port *p)
 		finish(p, true);
 }
 
-/* False: the port is over. */
+/* False: the port was closed. */
 static bool take_answer(struct port *p, const char *bytes, size_t len)
 {
 	struct http1_body_reader *r = &p->reader;
@@ -319,15 +323,18 @@ static bool take_answer(struct port *p, const char *bytes, size_t len)
 		len -= taken;
 	}
 	if (r->bad)
-		finish(p, false); /* what is missing tells the client that it is not whole */
+		finish(p, false); /* the missing end tells the client that the body is incomplete */
 	else if (r->done)
 		end_body(p);
 	return !r->bad && !r->done;
 }
 
-/* ---- the server's head ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- the server's answer
+ * ------------------------------------------------------------------------------------------------------
+ */
 
-/* The one that counts; behind it in p->in the body begins. */
+/* Handles the final head; p->in holds it and the start of the body. */
 static bool begin_answer(struct port *p, const struct http1_head *h)
 {
 	struct client *c = p->client;
@@ -360,7 +367,7 @@ static bool begin_answer(struct port *p, const struct http1_head *h)
 	return take_answer(p, rest.data, rest.len);
 }
 
-/* 1: the answer has begun; 0: more is needed; -1: the port is over. */
+/* 1: the answer has begun; 0: incomplete; -1: the port was closed. */
 static int read_head(struct port *p)
 {
 	struct http1_head h;
@@ -383,7 +390,7 @@ static int read_head(struct port *p)
 		}
 		if (h.code >= 200 || h.code == 101)
 			return begin_answer(p, &h) ? 1 : -1;
-		memmove(p->in.data, p->in.data + h.used, p->in.len - h.used); /* 100, 103: nobody needs it */
+		memmove(p->in.data, p->in.data + h.used, p->in.len - h.used); /* 100 or 103: dropped */
 		p->in.len -= h.used;
 	}
 }
@@ -421,7 +428,7 @@ static void on_server_end(struct port *p, int error)
 
 /* ---- events ------------------------------------------------------------------------------------------------------------ */
 
-/* After whatever has happened: p may be over. */
+/* To be called after each event: p may have been closed. */
 static void go_on(struct client *c)
 {
 	struct port *p = c->state == CLIENT_PORT ? c->req->port : NULL;
@@ -498,7 +505,7 @@ static void begin(struct port *p, int *fd)
 	go_on(c);
 }
 
-/* The link was good: from now on the browser has it as a cookie, and its address does not show it. */
+/* The link was valid: sets the cookie and redirects to the address without it. */
 static void give_cookie(struct port *p)
 {
 	struct client *c = p->client;

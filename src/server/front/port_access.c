@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_access.c - which port of which session a request is for, and by what its client may (port.h)
+ * port_access.c - which port of which session a request is for, and the client's credentials (port.h)
  *
- * Whoever asks shows a token of the service, the key of the session, or a link: in X-Access-Token, X-API-Key or Authorization; at a
- * name of the port's own also as a parameter of the address, for which a browser gets a cookie, and as that cookie.  Whether it is
- * good the runner says.
+ * A client presents a token of the service, the session's key, or a link: in X-Access-Token, X-API-Key or
+ * Authorization; at a port's own host name also as a query parameter, for which a browser gets a cookie, and as that
+ * cookie.  The runner verifies it.
  *
- * A cookie is sent by a browser whoever's page has it ask, and names of other sessions are the same site to it.  So a request that
- * has nothing better, or needs nothing because the service lets everybody in, must come from a page of this very origin, or be
- * a plain visit.
+ * Browsers send a cookie whichever page triggers the request, and host names of other sessions belong to the same site.
+ * So a request that has only the cookie, or needs no credential because of --no-auth, must come from a page of the same
+ * origin or be a top-level navigation.
  *
- * Some ports are those of services that a door has (DOOR_PORT): their names lead there, and nothing of a session is asked for.
+ * Some ports are services of a door (DOOR_PORT): requests to their names go to the door, and no port of a session is
+ * involved.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #define ID_LEN         16
 #define KEY_LEN        32
 #define PLAIN          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-#define CODE_LEN       64 /* of a link, behind its end and a dot */
+#define CODE_LEN       64 /* of a link, after the expiry time and a dot */
 
 /* ---- credentials ------------------------------------------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static void put_credential(struct client *c, const char *text, size_t len)
 	explicit_bzero(copy, sizeof(copy));
 }
 
-/* Of a line: what is behind its scheme, if it has one; len 0: it says nothing of ours. */
+/* The credential in a header, without its scheme; len 0: none of ours. */
 static struct http1_text in_line(const char *bytes, const struct http1_head *head, const char *name, const char *scheme)
 {
 	const struct http1_line *line = http1_find(bytes, head, name);
@@ -103,7 +104,7 @@ static struct http1_text in_line(const char *bytes, const struct http1_head *hea
 	return port_is_ours(bytes + text.at, text.len) ? text : (struct http1_text){ 0, 0 };
 }
 
-/* The service's own among the cookies. */
+/* The service's cookie. */
 static struct http1_text in_cookies(const char *bytes, const struct http1_head *head)
 {
 	static const char name[] = PORT_COOKIE "=";
@@ -129,7 +130,7 @@ static struct http1_text in_cookies(const char *bytes, const struct http1_head *
 	return (struct http1_text){ 0, 0 };
 }
 
-/* Where a parameter of the query is, with its name. */
+/* Position of a query parameter, including its name. */
 static struct http1_text find_parameter(const char *bytes, struct http1_text query, const char *name)
 {
 	size_t at = query.at, end = query.at + query.len, len = strlen(name);
@@ -154,7 +155,7 @@ static struct http1_text in_query(const char *bytes, struct http1_text parameter
 	return (struct http1_text){ parameter.at + skip, parameter.len - skip };
 }
 
-/* The first that there is. */
+/* The first credential in a header. */
 static struct http1_text in_lines(const char *bytes, const struct http1_head *head)
 {
 	static const struct {
@@ -173,7 +174,7 @@ static struct http1_text in_lines(const char *bytes, const struct http1_head *he
 	return (struct http1_text){ 0, 0 };
 }
 
-/* False: it has been refused. */
+/* False: the request was refused. */
 static bool take_credential(struct client *c, struct port *p, const char *bytes, const struct http1_head *head,
 			    struct http1_text parameter)
 {
@@ -183,7 +184,7 @@ static bool take_credential(struct client *c, struct port *p, const char *bytes,
 	if (p->by_host && found.len == 0 && in_query(bytes, parameter).len > 0) {
 		found = in_query(bytes, parameter);
 		(void)snprintf(p->link, sizeof(p->link), "%.*s", (int)found.len, bytes + found.at);
-		p->by_browser = false; /* who has the address has the link */
+		p->by_browser = false; /* the link itself is the credential */
 	}
 	if (p->by_host && found.len == 0)
 		found = in_cookies(bytes, head);
@@ -198,7 +199,10 @@ static bool take_credential(struct client *c, struct port *p, const char *bytes,
 	return false;
 }
 
-/* ---- pages of others ----------------------------------------------------------------------------------------------- */
+/*
+ * ---- requests by pages of other origins
+ * ------------------------------------------------------------------------------
+ */
 
 static bool line_is(const char *bytes, const struct http1_head *head, const char *name, const char *word)
 {
@@ -207,7 +211,7 @@ static bool line_is(const char *bytes, const struct http1_head *head, const char
 	return line && http1_is(bytes, line->value, word);
 }
 
-/* Whether no page of another origin has asked, but for a visit. */
+/* False if a page of another origin made the request, unless it is a navigation. */
 static bool is_own_page(const struct client *c, const char *bytes, const struct http1_head *head,
 			struct http1_text host)
 {
@@ -243,7 +247,7 @@ static bool read_name(const struct client *c, const char *text, struct port_name
 	return true;
 }
 
-/* Names below localhost are those of this machine; of another domain something else may be in front of the service. */
+/* Names below localhost require a loopback address and our port; for another domain there may be a reverse proxy. */
 static bool find_name(const struct client *c, const char *bytes, struct http1_text written, struct port_name *ret)
 {
 	struct host host;
@@ -258,7 +262,10 @@ static bool find_name(const struct client *c, const char *bytes, struct http1_te
 							       : 80) == c->local_port);
 }
 
-/* A service of a door that has this name, too.  Its credentials are the door's; what a browser sends by itself is none of them. */
+/*
+ * Passes a request to a door that owns this name.  The door checks its own credentials, none of which browsers send by
+ * themselves.
+ */
 static void take_door(struct client *c, const char *bytes, const struct http1_head *head, struct http1_text host,
 		      const struct port_name *name)
 {
@@ -268,14 +275,14 @@ static void take_door(struct client *c, const char *bytes, const struct http1_he
 		reply_refuse(c, 403, "a page of another origin cannot use a service of a session");
 }
 
-/* The address without the parameter.  False: it is too long. */
+/* Writes the address without the parameter.  False: too long. */
 static bool cut_parameter(struct port *p, const char *bytes, const struct http1_head *head, struct http1_text parameter)
 {
 	size_t before = parameter.at - head->query.at, after = head->query.len - before - parameter.len;
 	const char *rest = bytes + parameter.at + parameter.len;
 	int n;
 
-	if (after > 0) { /* its ampersand */
+	if (after > 0) { /* the ampersand */
 		rest++;
 		after--;
 	} else if (before > 0) {
@@ -336,7 +343,7 @@ bool port_take_host(struct client *c, const char *bytes, const struct http1_head
 
 /* ---- paths ------------------------------------------------------------------------------------------------------------- */
 
-/* Where the fifth part of a path ends; NULL: it has not as many. */
+/* The end of the fifth segment; NULL: there are fewer. */
 static const char *end_of_prefix(const char *path, size_t len)
 {
 	const char *at = path, *end = path + len;
@@ -351,7 +358,7 @@ static const char *end_of_prefix(const char *path, size_t len)
 	return at;
 }
 
-/* A page without the slash at its end would have the wrong links. */
+/* Redirects to the path with a final slash, without which relative links of a page would be wrong. */
 static void send_to_slash(struct client *c, const char *path, size_t len)
 {
 	char where[256];
@@ -370,7 +377,7 @@ bool port_take_path(struct client *c, const char *bytes, const struct http1_head
 	struct port *p;
 
 	if (!end || !route_fits("/v1/sessions/{id}/ports/{item}", path, end, &m) || m.item > UINT16_MAX ||
-	    !has_only(m.id, strlen(m.id), PLAIN)) /* it goes into heads */
+	    !has_only(m.id, strlen(m.id), PLAIN)) /* it is copied into headers */
 		return false;
 	c->req->route = ROUTE_session_port;
 	c->req->reader.kind = head->body;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_head.c - heads of requests for a server of a session, and of its answers for the client (port.h)
+ * port_head.c - heads of requests to a server in a session, and of its answers (port.h)
  *
- * Lines are copied but for those of port_lines.def.  Redirections are looked at: a client that follows one sends what it was
- * let in with again, where its library takes the place for the same one, or in lines that no library knows for a credential.  So on
- * the service's own origin they lead to paths of the same port and nowhere else, and elsewhere only a browser, which was let in
- * by its cookie, is sent to other hosts.
+ * Headers are copied except those in port_lines.def.  Redirects are checked: a client that follows one repeats its
+ * credentials, if its library considers the target the same origin, or does not know the header as a credential.  So on
+ * the service's own origin only redirects within the same port are forwarded; elsewhere redirects to other hosts are
+ * forwarded only to browsers, which are authenticated by cookie.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool is_named(const char *bytes, struct http1_text name, const char *patt
 	return name.len >= len - 1 && strncasecmp(bytes + name.at, pattern, len - 1) == 0;
 }
 
-/* Whether it is of this connection only, or ours. */
+/* Whether the header is hop-by-hop, or replaced by ours. */
 static bool is_left_out(const char *bytes, const struct http1_head *head, struct http1_text name,
 			const struct left_out *rows, size_t n, bool by_host)
 {
@@ -58,7 +58,7 @@ static void put_line(struct buf *out, const char *bytes, const struct http1_line
 	(void)buf_adds(out, "\r\n");
 }
 
-/* The next part of a list with semicolons, without the blanks around it; false: there is none. */
+/* The next item of a semicolon-separated list, trimmed; false: none. */
 static bool next_part(const char *bytes, struct http1_text *rest, struct http1_text *ret)
 {
 	const char *semicolon;
@@ -80,7 +80,7 @@ static bool next_part(const char *bytes, struct http1_text *rest, struct http1_t
 	return true;
 }
 
-/* Whether a part is "NAME=..." or "NAME", with or without blanks before the sign. */
+/* Whether an item is "NAME" or "NAME=...", with optional blanks before the "=". */
 static bool part_is(const char *bytes, struct http1_text part, const char *name)
 {
 	size_t len = strlen(name), at = len;
@@ -92,7 +92,7 @@ static bool part_is(const char *bytes, struct http1_text part, const char *name)
 	return at == part.len || bytes[part.at + at] == '=';
 }
 
-/* Parts but those of one name; nothing if none is left. */
+/* Copies a list without the items of one name; writes nothing if none is left. */
 static void put_parts(struct buf *out, const char *line, const char *bytes, struct http1_text value,
 		      const char *without)
 {
@@ -112,7 +112,7 @@ static void put_parts(struct buf *out, const char *line, const char *bytes, stru
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
 
-/* RULE P1: of the two lines that may be the server's own. */
+/* RULE P1: filters Authorization and Cookie, which may be the server's own. */
 static void put_if_its_own(struct port *p, const char *bytes, const struct http1_line *line)
 {
 	static const char scheme[] = "Bearer ";
@@ -176,9 +176,12 @@ void port_write_request(struct port *p, const char *bytes, const struct http1_he
 	put_framing(p, bytes, head);
 }
 
-/* ---- redirections ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- redirects
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* Of a path, to its query: whether a part of it is "." or "..", in whatever spelling. */
+/* Whether a segment of the path is "." or "..", possibly percent-encoded. */
 static bool has_dots(const char *at, const char *end)
 {
 	while (at < end && !strchr("?#", *at)) {
@@ -197,7 +200,7 @@ static bool has_dots(const char *at, const char *end)
 	return false;
 }
 
-/* What is behind "http://localhost:PORT" and the like, by which the server calls itself; NULL: it is no such address. */
+/* What follows "http://localhost:PORT" and other names by which the server may address itself; NULL: no such prefix. */
 static const char *behind_own_name(const struct port *p, const char *text, const char *end)
 {
 	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]", "0.0.0.0" };
@@ -220,7 +223,7 @@ static bool has_scheme(const char *text, const char *end)
 	return text < end && *text == ':';
 }
 
-/* Text that every reader takes for the same address. */
+/* Characters that all clients parse in the same way. */
 static bool is_plain(const char *text, const char *end)
 {
 	for (; text < end; text++)
@@ -265,11 +268,12 @@ static void put_answer_line(const struct port *p, const char *bytes, const struc
 	else if (!http1_is(bytes, line->name, "Set-Cookie"))
 		put_line(out, bytes, line);
 	else if (!is_own_cookie(bytes,
-				line->value)) /* and of this host alone: others below the domain are not its own */
+				/* removes Domain: the cookie must not apply to other names below the domain */
+				line->value))
 		put_parts(out, "Set-Cookie: ", bytes, line->value, "Domain");
 }
 
-/* The status line with the server's own reason, if it gave one. */
+/* The status line with the server's reason phrase, if it has one. */
 static void put_status(const char *bytes, const struct http1_head *h, const struct client *c, struct buf *out)
 {
 	const char *reason = bytes + strlen("HTTP/1.1 200"), *end = memchr(bytes, '\r', h->used);

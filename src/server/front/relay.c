@@ -2,17 +2,17 @@
 /*
  * relay.c - the command line's own socket
  *
- * A command speaks records as front and runner do (server/channel.h), so that descriptors can travel: the program's input, an
- * archive, a place for artifacts.  What it sends is a stranger's all the same: a record that breaks the format ends the
- * connection, and a message is read here before the runner sees it, which would take a bad one for our own fault.  What is
- * passed on gets a tag of our own and, as its last descriptor, the command's socket, by which the runner learns from the kernel
- * who asks.  Whatever comes back is passed on as it is.
+ * Commands speak records, like front and runner (server/channel.h), so that descriptors can be passed: the program's
+ * input, an archive, a file for artifacts.  Their data is not trusted either: a record that violates the format ends
+ * the connection, and messages are validated here, because the runner would take an invalid one for a fault of the
+ * front.  A forwarded request gets a tag of the front and, as its last descriptor, the command's socket, from which the
+ * runner learns the user from the kernel.  Answers are forwarded unchanged.
  *
- *	connected -> asked -> answered -> asked ...       one ask at a time; a hang-up is RECORD_GONE to the runner
+ *	connected -> asked -> answered -> asked ...       one request at a time; a hang-up becomes RECORD_GONE for the runner
  *
- *   RULE L1  has_peer is 1 in everything that is passed on, and no credential: whoever asks here is who the kernel says.
- *   RULE L2  A connection without an ask has a deadline; what waits for a slow reader has a ceiling, of its own and with all
- *          others together (FRONT_PENDING_MAX).
+ *   RULE L1  Each forwarded request has has_peer set and no credential: the kernel identifies the client.
+ *   RULE L2  A connection without a request has a deadline; unsent data is bounded, per connection and in total
+ *   (FRONT_PENDING_MAX).
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,12 +27,12 @@
 struct relay {
 	struct source source;
 	struct front *front;
-	TAILQ_ENTRY(relay) in_all; /* of all, or of the dead */
+	TAILQ_ENTRY(relay) in_all; /* all live ones, or the dead ones */
 	TAILQ_ENTRY(relay) in_idle;
 	struct relay *next_of_tag;
 	struct channel *channel;
 	uint32_t uid;
-	uint32_t tag, own_tag; /* as the runner knows its ask, and as it does itself; tag 0: it has none */
+	uint32_t tag, own_tag; /* the tag towards the runner, and that of the command; tag 0: no request */
 	enum route route;
 	uint64_t began_ns, idle_ns;
 	bool is_idle, is_active /* counted in n_active */, is_cancelled, is_dead;
@@ -104,7 +104,7 @@ static void drop_tag(struct relay *r)
 	r->tag = 0;
 }
 
-/* It is freed at the end of the round. */
+/* Freed at the end of the round. */
 static void hang_up(struct relay *r)
 {
 	struct front *f = r->front;
@@ -139,7 +139,7 @@ void relays_free_closed(struct front *f)
 
 /* ---- to the command ------------------------------------------------------------------------------------------ */
 
-/* What waits is counted among what waits for all readers. */
+/* Unsent data counts towards the total of the front. */
 static void put(struct relay *r, const struct record *rec)
 {
 	struct front *f = r->front;
@@ -162,7 +162,7 @@ static void put(struct relay *r, const struct record *rec)
 		front_watch(f, &r->source, (uint32_t)channel_events(r->channel) | EPOLLRDHUP);
 }
 
-/* An answer of our own, whose ask the runner never sees. */
+/* Answers a request without the runner. */
 static void refuse(struct relay *r, uint32_t own_tag, uint16_t status, const char *code, const char *text)
 {
 	AUTO_BUF doc = BUF_INIT(KiB);
@@ -221,7 +221,7 @@ bool relay_on_record(struct front *f, const struct record *rec)
 
 /* ---- from the command ---------------------------------------------------------------------------------------- */
 
-/* NULL: the message can be passed on; else what is wrong with it. */
+/* NULL: the message can be forwarded; otherwise the reason why not. */
 static const char *wrong_with(const struct record *rec, enum route *ret_route)
 {
 	int at[BESIDE_COUNT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - heads of answers, and documents of errors */
+/* reply.c - heads of answers, and error documents */
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -11,7 +11,7 @@
 
 #define HEAD_MAX 8192
 
-/* A document of the API shows nothing, wherever a browser is made to put it. */
+/* API documents must not render anything, even if a browser is made to show them. */
 #define POLICY_OF_DOCUMENTS "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 static const struct status_row {
@@ -95,7 +95,7 @@ void reply_send(struct client *c, const struct reply *a)
 	struct iovec pieces[2] = { 0 };
 
 	c->is_last |= !c->req->keep_alive || c->front->draining;
-	if (c->req->port && !c->req->reader.done) /* its body has not been read: it is no request */
+	if (c->req->port && !c->req->reader.done) /* its body has not been read, so what follows is no request */
 		c->is_last = true;
 	add_head(&head, c, a);
 	if (head.full || head.no_memory) {
@@ -105,7 +105,7 @@ void reply_send(struct client *c, const struct reply *a)
 	c->req->status = a->status;
 	c->req->sent = c->req->is_head ? 0 : a->len;
 	pieces[0] = (struct iovec){ head.data, head.len };
-	memcpy(&pieces[1].iov_base, &a->body, sizeof(a->body)); /* which is only read */
+	memcpy(&pieces[1].iov_base, &a->body, sizeof(a->body)); /* only read */
 	pieces[1].iov_len = c->req->is_head || a->status == 304 ? 0 : a->len;
 	if (client_put(c, pieces, ARRAY_LEN(pieces)))
 		client_finish(c);
@@ -126,7 +126,7 @@ static void send_error(struct client *c, unsigned status, const char *message, c
 	reply_send(c, &(struct reply){ .status = status, .body = buf_str(&body), .len = body.len, .allow = allow });
 }
 
-/* What strangers wrote may be in it, cut in the middle of a character. */
+/* Formats text that may contain client data, truncated within a character. */
 static void compose(char *text, size_t size, const char *fmt, va_list ap)
 {
 	size_t good;

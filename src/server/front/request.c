@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - a head becomes a request, or a refusal; a whole request becomes an answer or a message to the runner */
+/* request.c - from a head to a request or a refusal; from a complete request to an answer or a message to the runner */
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -42,7 +42,7 @@ static void forget_body(struct client *c)
 
 static void forget_fields(struct request *req)
 {
-	if (req->fields.data) /* a credential may be among them */
+	if (req->fields.data) /* they may contain a credential */
 		explicit_bzero(req->fields.data, req->fields.len);
 	buf_release(&req->fields);
 }
@@ -64,7 +64,7 @@ void request_free(struct client *c)
 
 /* ---- heads -------------------------------------------------------------------------------------------- */
 
-/* There is no memory for it. */
+/* Out of memory. */
 static bool refuse_lost(struct client *c, const struct http1_head *head)
 {
 	c->is_last |= head->body != HTTP1_BODY_NONE;
@@ -84,7 +84,7 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 	if ((m.route == ROUTE_COUNT || m.is_wrong_method) && door_find_route(c, bytes, head))
 		return true;
 	if (m.route == ROUTE_COUNT || m.is_wrong_method) {
-		c->is_last |= head->body != HTTP1_BODY_NONE; /* which nobody reads */
+		c->is_last |= head->body != HTTP1_BODY_NONE; /* which is not read */
 		if (!m.is_wrong_method)
 			reply_error(c, 404, "there is nothing at '%.*s'%s%s: /openapi.json tells what there is",
 				    (int)min_u64(len, 200), bytes + head->path.at, m.why ? ", because " : "",
@@ -93,7 +93,7 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 			reply_not_allowed(c, route_rows[m.route].path, m.allow);
 		return false;
 	}
-	if (route_is_events(m.route) && req->is_head) { /* a stream has no length to tell */
+	if (route_is_events(m.route) && req->is_head) { /* a stream has no length */
 		reply_not_allowed(c, route_rows[m.route].path, "GET");
 		return false;
 	}
@@ -113,7 +113,7 @@ static bool read_query(struct client *c, const char *bytes, const struct http1_h
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	/* Of what is not the API, a parameter may be a browser's way to get around a cache. */
+	/* Requests outside of the API may have parameters that browsers use to bypass caches. */
 	if (route_rows[c->req->route].answers == ANSWERS_FRONT ||
 	    route_query(c->req->route, bytes + head->query.at, head->query.len, &c->req->fields, &err) == 0)
 		return true;
@@ -122,7 +122,7 @@ static bool read_query(struct client *c, const char *bytes, const struct http1_h
 	return false;
 }
 
-/* What is begun by it may be asked for twice. */
+/* Routes that start something and thus accept an Idempotency-Key. */
 static bool takes_key(enum route route)
 {
 	enum route_body body = route_rows[route].body;
@@ -200,7 +200,7 @@ void request_begin(struct client *c, const char *bytes, const struct http1_head 
 		request_finish(c);
 }
 
-/* ---- whole requests -------------------------------------------------------------------------------------- */
+/* ---- complete requests ----------------------------------------------------------------------------------- */
 
 static int read_body(struct client *c, int *ret_files, struct brig_error *err)
 {
@@ -221,7 +221,7 @@ static int read_body(struct client *c, int *ret_files, struct brig_error *err)
 	return body_to_fields(req->route, &body, &(struct body_parts){ 0 }, &req->fields, ret_files, err);
 }
 
-/* Where the runner would refuse the message the client is told why, and not the whole service ended. */
+/* Validates the message, so that an invalid one is an error for this client; the runner would cut off the front. */
 static bool is_sound(struct client *c)
 {
 	const struct buf *fields = &c->req->fields;
@@ -256,7 +256,7 @@ void request_ask(struct client *c, int files, int input)
 		message_put_number(&req->fields, FIELD_has_input_fd, 1);
 		r.fds[r.n_fds++] = input;
 	}
-	if (c->listener->is_unix) { /* who that is the runner asks the kernel, and not us */
+	if (c->listener->is_unix) { /* the runner, not the front, asks the kernel for the user */
 		message_put_number(&req->fields, FIELD_has_peer, 1);
 		r.fds[r.n_fds++] = c->source.fd;
 	}
@@ -300,7 +300,7 @@ void request_finish(struct client *c)
 
 /* ---- answers of the runner ---------------------------------------------------------------------------------- */
 
-/* The file's name as its browser is to call it: the last part of its path. */
+/* Content-Disposition with the last component of the path. */
 static void name_file(const char *path, char *dst, size_t size)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -315,7 +315,7 @@ static void name_file(const char *path, char *dst, size_t size)
 	(void)snprintf(dst + len, size - len, "\r\n");
 }
 
-/* Text of the runner's that goes into a line of the head. */
+/* A text of the runner for a header; NULL if it has control characters. */
 static const char *line_text(const struct message *m, enum field f)
 {
 	const char *text = message_text(m, f);

@@ -2,8 +2,8 @@
 /*
  * route.c - paths and query parameters
  *
- * A path is compared segment by segment, each decoded on its own: an escaped slash never makes two of one, and nothing is
- * normalised.  "..", "." and empty segments are no names of anything.
+ * Paths are compared segment by segment, each decoded separately: an escaped slash does not split a segment, and
+ * nothing is normalised.  "..", "." and empty segments match nothing.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 /* ---- paths ------------------------------------------------------------------------------------------ */
 
-/* The next segment of a raw path, decoded: where it ends, or NULL if it is none that could be served. */
+/* Decodes the next segment and returns its end; NULL: invalid. */
 static const char *next_segment(const char *at, const char *end, char segment[SEGMENT_MAX], const char **ret_why)
 {
 	const char *slash = memchr(at, '/', (size_t)(end - at));
@@ -42,7 +42,7 @@ static const char *next_segment(const char *at, const char *end, char segment[SE
 	return slash;
 }
 
-/* All that is left, as {path}. */
+/* The rest of the path, for {path}. */
 static bool take_rest(const char *at, const char *end, struct route_match *m)
 {
 	char segment[SEGMENT_MAX];
@@ -61,7 +61,7 @@ static bool take_rest(const char *at, const char *end, struct route_match *m)
 	}
 }
 
-/* Whether a path is of this pattern; both begin with a slash. */
+/* Whether a path matches a pattern; both start with a slash. */
 static bool fits(const char *pattern, const char *at, const char *end, struct route_match *m)
 {
 	char segment[SEGMENT_MAX];
@@ -148,8 +148,8 @@ static const struct query_row {
 	const char *name;
 	enum field field;
 	bool is_number;
-	uint64_t least, most; /* of a number */
-	const char *words;    /* with blanks between them; NULL: any */
+	uint64_t least, most; /* range of a number */
+	const char *words;    /* separated by blanks; NULL: any */
 } queries[] = {
 #define QUERY_TEXT                             false, 0, 0
 #define QUERY_NUMBER                           true, 1, NUMBER_MAX
@@ -206,7 +206,7 @@ static int put_parameter(const struct query_row *row, const char *value, struct 
 	return 0;
 }
 
-/* "name=value"; *seen has a bit for each row that was there. */
+/* "name=value"; *seen has a bit for each row that occurred. */
 static int read_parameter(enum route route, const char *raw, size_t len, uint32_t *seen, struct buf *fields,
 			  struct brig_error *err)
 {
@@ -216,7 +216,7 @@ static int read_parameter(enum route route, const char *raw, size_t len, uint32_
 
 	if (value_len >= sizeof(spaced) || !http1_decode(raw, name_len, name, sizeof(name), &n))
 		return err_set(err, BRIG_E_USAGE, 0, "a parameter of the query is too long or has a bad escape");
-	for (i = 0; i < value_len; i++) /* as forms write a blank */
+	for (i = 0; i < value_len; i++) /* encoded like forms */
 		spaced[i] = equals[1 + i] == '+' ? ' ' : equals[1 + i];
 	if (!http1_decode(spaced, value_len, value, sizeof(value), &n) || !str_is_utf8(value, n))
 		return err_set(err, BRIG_E_USAGE, 0, "the value of parameter '%.60s' has a bad escape or is not UTF-8",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_body.c - what is asked of a session, as fields: each route has the members that it knows */
+/* session_body.c - documents about sessions to fields: each route accepts some of the members */
 #include <signal.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct wanted {
 	struct json_strings args, env;
 	struct json_settings settings;
 	bool async, pty, interactive, close, recursive;
-	uint64_t timeout_ms, context, signal, rows, columns, port; /* 0: none */
+	uint64_t timeout_ms, context, signal, rows, columns, port; /* 0: absent */
 };
 
 /* ---- values --------------------------------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ static const struct json_member members[] = {
 
 static const struct known {
 	enum route route;
-	const char *names;  /* with blanks around each */
-	const char *needed; /* NULL: none */
+	const char *names;  /* accepted members, with blanks around each */
+	const char *needed; /* required member; NULL: none */
 } routes[] = {
 	{ ROUTE_session_make, " trust environment snapshot options env timeout place ", NULL },
 	{ ROUTE_session_fork, " timeout ", NULL },

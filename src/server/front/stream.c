@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - events as they come (text/event-stream), each a chunk of its own
+ * stream.c - event streams (text/event-stream), one chunk per event
  *
- * A client that does not read loses samples first, of which the next is as good; then, when it takes nothing for as long as
- * an answer may stand still, or too much waits for it, the connection.  One that just has nothing to read is told ": ping".
+ * A client that does not read loses samples first, since later ones replace them; then, if nothing can be sent for the
+ * write deadline or too much is unsent, the connection.  An idle stream gets ": ping" comments.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ bool stream_put(struct client *c, const struct iovec *parts, size_t n)
 	if (!client_put(c, pieces, k))
 		return false;
 	c->req->sent += len;
-	/* The deadline of a reader begins when something waits for it, and is not put off by more that does. */
+	/* The write deadline starts when data becomes unsent; more data does not extend it. */
 	if (client_pending(c) > 0 && c->deadline_kind != DEADLINE_WRITE)
 		deadline_set(c, DEADLINE_WRITE);
 	else if (client_pending(c) == 0)
@@ -44,7 +44,7 @@ bool stream_put(struct client *c, const struct iovec *parts, size_t n)
 	return true;
 }
 
-/* HTTP/1.0 has no chunks: there the end of the connection ends the stream. */
+/* HTTP/1.0 has no chunks: the stream ends with the connection. */
 bool stream_begin(struct client *c, const char *content_type)
 {
 	struct request *req = c->req;
@@ -88,7 +88,7 @@ void stream_event(struct client *c, const struct record *r)
 		return;
 	}
 	memcpy(data, r->data, r->len);
-	/* Line ends between the tokens of a document; within its strings they are escaped. */
+	/* JSON documents have newlines only between tokens; within strings they are escaped. */
 	for (size_t i = 0; i < r->len; i++)
 		if (data[i] == '\n' || data[i] == '\r')
 			data[i] = ' ';
@@ -103,7 +103,7 @@ void stream_ping(struct client *c)
 {
 	char ping[] = ": ping\n\n";
 
-	if (c->req->call) { /* whose protocol may know none */
+	if (c->req->call) { /* its protocol may have no pings */
 		stream_rest(c);
 		if (c->req->call->on_quiet)
 			c->req->call->on_quiet(c);

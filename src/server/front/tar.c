@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tar.c - an archive that came in becomes one that is plain, and a list of what is in it */
+/* tar.c - normalises an archive from a client */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Later entries of a name would replace earlier ones, or be folders above them: neither is what somebody means. */
+/* Refuses duplicate names, and files that are also directories of others: later entries would replace earlier ones. */
 static int check_names(struct names *names, struct brig_error *err)
 {
 	qsort(names->item, names->n, sizeof(*names->item), compare);
@@ -81,7 +81,7 @@ int tar_to_file(const char *bytes, size_t len, int *ret_files, struct brig_error
 		rc = check_names(&names, err);
 	names_release(&names);
 	if (rc < 0) {
-		json_read_mend(err); /* a path may have been cut in the middle of a character */
+		json_read_mend(err); /* a path may have been truncated within a character */
 		return rc;
 	}
 	*ret_files = ustar_to_file(&to);

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/library.h"
 
-/* Its functions; the headers declare them, and no library is linked. */
+/* Function pointers; types come from the headers, nothing is linked. */
 static struct openssl {
 #define TLS_FUNCTION(name) __typeof__(name) *name;
 #include "server/front/tls.def"
@@ -26,7 +26,7 @@ struct tls_session {
 	bool wants_out, is_broken;
 };
 
-/* ---- the beginning ---------------------------------------------------------------------------------- */
+/* ---- setup ------------------------------------------------------------------------------------------ */
 
 static int load(struct brig_error *err)
 {
@@ -55,13 +55,13 @@ static const char *reason(void)
 	return text ? text : "no reason is given";
 }
 
-/* Nobody is there to be asked for a passphrase. */
+/* There is nobody to enter a passphrase. */
 static int no_passphrase(char *dst UNUSED, int size UNUSED, int is_write UNUSED, void *arg UNUSED)
 {
 	return 0;
 }
 
-/* The other side's list is a length and a name, again and again. */
+/* The client's ALPN list is a sequence of length and name. */
 static int choose_protocol(SSL *ssl UNUSED, const unsigned char **ret, unsigned char *ret_len,
 			   const unsigned char *list, unsigned len, void *arg UNUSED)
 {
@@ -84,7 +84,7 @@ static bool set_rules(SSL_CTX *ctx)
 
 	(void)openssl.SSL_CTX_set_options(ctx, options);
 	(void)openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, modes, NULL);
-	/* Tickets carry what a session needs to be taken up again: nothing is kept here. */
+	/* Session tickets hold the state for resumption, so no cache is needed. */
 	(void)openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	openssl.SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
 	return openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL) == 1;
@@ -92,7 +92,7 @@ static bool set_rules(SSL_CTX *ctx)
 
 /* ---- the certificate --------------------------------------------------------------------------------- */
 
-/* The file's bytes, which the caller wipes; NULL: errno says why. */
+/* Contents of the file, which the caller wipes; NULL: errno. */
 static char *read_file(int fd, size_t *ret_len)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -106,7 +106,7 @@ static char *read_file(int fd, size_t *ret_len)
 	return text;
 }
 
-/* The host's own certificate, and then those above it until there are no more. */
+/* The host's own certificate, followed by its chain. */
 static bool use_chain(SSL_CTX *ctx, BIO *in)
 {
 	X509 *x = openssl.PEM_read_bio_X509_AUX(in, NULL, no_passphrase, NULL);
@@ -119,7 +119,7 @@ static bool use_chain(SSL_CTX *ctx, BIO *in)
 			openssl.X509_free(x);
 	}
 	if (is_good && ERR_GET_REASON(openssl.ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-		is_good = false; /* it did not end: there is one that cannot be read */
+		is_good = false; /* not end of file: a certificate cannot be parsed */
 	if (is_good)
 		openssl.ERR_clear_error();
 	return is_good;
@@ -180,7 +180,7 @@ int tls_use(struct tls *tls, const struct certificate *files, const struct tls_n
 		openssl.SSL_CTX_free(ctx);
 		return rc;
 	}
-	openssl.SSL_CTX_free(tls->ctx); /* sessions keep theirs */
+	openssl.SSL_CTX_free(tls->ctx); /* sessions hold a reference */
 	tls->ctx = ctx;
 	return 0;
 }
@@ -194,7 +194,7 @@ int tls_open(struct tls **ret, struct brig_error *err)
 	tls = calloc(1, sizeof(*tls));
 	if (!tls)
 		return err_nomem(err);
-	/* The library writes with write(), which knows no way to leave the signal out. */
+	/* OpenSSL uses write(), which cannot suppress SIGPIPE. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	*ret = tls;
 	return 0;
@@ -231,7 +231,7 @@ void tls_say_end(struct tls_session *s)
 		return;
 	openssl.ERR_clear_error();
 	(void)openssl.SSL_shutdown(s->ssl);
-	s->is_broken = true; /* nothing more is written */
+	s->is_broken = true; /* nothing more may be written */
 }
 
 bool tls_wants_out(const struct tls_session *s)
@@ -239,7 +239,7 @@ bool tls_wants_out(const struct tls_session *s)
 	return s && s->wants_out;
 }
 
-/* What an operation that returned this comes to: as of recv() and send(). */
+/* Maps an OpenSSL result to that of recv() and send(). */
 static ssize_t outcome(struct tls_session *s, int rc)
 {
 	s->wants_out = false;
@@ -274,7 +274,7 @@ ssize_t tls_read(struct tls_session *s, char *dst, size_t size)
 		if (n <= 0 && got == 0)
 			return n;
 		if (n <= 0)
-			break; /* it says so again when it is asked again */
+			break; /* the next call will report it again */
 		got += (size_t)n;
 	}
 	if (got > 0)
@@ -283,7 +283,7 @@ ssize_t tls_read(struct tls_session *s, char *dst, size_t size)
 	return -1;
 }
 
-/* As much as fits a record of what is behind the first bytes of the pieces. */
+/* Copies up to one record of data from the pieces, starting at offset `from`. */
 static size_t gather(const struct iovec *pieces, size_t n, size_t from, char record[TLS_RECORD_MAX])
 {
 	size_t len = 0;
@@ -316,7 +316,7 @@ ssize_t tls_write(struct tls_session *s, const struct iovec *pieces, size_t n)
 		}
 		openssl.ERR_clear_error();
 		rc = outcome(s, openssl.SSL_write(s->ssl, record, (int)len));
-		s->wants_out = false; /* of reads only */
+		s->wants_out = false; /* it applies to reads only */
 		if (rc < 0 && errno == EAGAIN && sent > 0)
 			break;
 		if (rc == 0)

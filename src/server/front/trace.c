@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - whose request is part of what (W3C Trace Context)
+ * trace.c - W3C Trace Context
  *
- * traceparent is VERSION-TRACE-PARENT-FLAGS, in hexadecimal.  A request that has one becomes a span of that trace: it gets a
- * number of its own, which stands in the answer, in the log and in what the runner is told.  One that is not as it should be is
- * as good as none.
+ * traceparent is VERSION-TRACE-PARENT-FLAGS in hexadecimal.  A request that has one becomes a span of that trace, with
+ * an id of its own, which appears in the answer, in the log and in the message to the runner.  An invalid header is
+ * ignored.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_zero(const char *text, size_t len)
 	return strspn(text, "0") >= len;
 }
 
-/* Later versions may have more behind a dash; what stands before it keeps its meaning. */
+/* Later versions may append fields after a dash; the ones before keep their meaning. */
 static bool is_sound(const char *text, size_t len)
 {
 	if (len < TRACE_TEXT_LEN || text[2] != '-' || text[SPAN_AT - 1] != '-' || text[FLAGS_AT - 1] != '-')

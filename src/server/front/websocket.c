@@ -14,7 +14,7 @@
 
 #define KEY_LEN 24 /* base64 of 16 bytes */
 
-/* Its functions; the header declares them, and no library is linked. */
+/* Function pointers; types come from the header, nothing is linked. */
 static struct wslay {
 #define WSLAY_FUNCTION(name) __typeof__(name) *name;
 #include "server/front/websocket.def"
@@ -23,12 +23,12 @@ static struct wslay {
 struct websocket {
 	wslay_event_context_ptr ctx;
 	const struct websocket_use *use;
-	const char *bytes; /* that have come, and are being read */
+	const char *bytes; /* received and being parsed */
 	size_t len;
-	bool is_reading; /* wslay_event_recv() is on the stack */
-	bool is_opening; /* no message has come yet */
-	bool is_closing; /* our last word is said */
-	bool is_pinged;  /* and has not answered */
+	bool is_reading; /* wslay_event_recv() is active */
+	bool is_opening; /* no message received yet */
+	bool is_closing; /* a close frame was sent */
+	bool is_pinged;  /* and has not responded */
 };
 
 int websocket_load(struct brig_error *err)
@@ -77,7 +77,7 @@ bool websocket_check(struct client *c, const char *bytes, const struct http1_hea
 	return true;
 }
 
-/* RFC 6455 4.2.2: the key and a fixed text, hashed. */
+/* RFC 6455 4.2.2: hash of the key and a fixed text. */
 static void accept_text(const char *key, char dst[29])
 {
 	static const char fixed[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -91,7 +91,7 @@ static void accept_text(const char *key, char dst[29])
 	dst[28] = '\0';
 }
 
-/* ---- what wslay calls ------------------------------------------------------------------------------------ */
+/* ---- callbacks of wslay ----------------------------------------------------------------------------------------- */
 
 static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *dst, size_t len, int flags UNUSED, void *user)
 {
@@ -113,7 +113,7 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
 	struct client *c = user;
 	struct iovec piece = { .iov_len = len };
 
-	memcpy(&piece.iov_base, &data, sizeof(data)); /* which is only read */
+	memcpy(&piece.iov_base, &data, sizeof(data)); /* only read */
 	if (c->state != CLIENT_DEAD && client_put(c, &piece, 1)) {
 		c->req->sent += len;
 		return (ssize_t)len;
@@ -133,9 +133,9 @@ static void on_message(wslay_event_context_ptr ctx UNUSED, const struct wslay_ev
 	w->use->on_message(c, (const char *)arg->msg, arg->msg_length, arg->opcode == WSLAY_TEXT_FRAME);
 }
 
-/* ---- both ways --------------------------------------------------------------------------------------------- */
+/* ---- sending and receiving -------------------------------------------------------------------------------------- */
 
-/* Sends what is queued, unless whoever reads does so afterwards.  False: the client is gone. */
+/* Sends queued frames, unless websocket_on_bytes() is active and will do so.  False: the connection was closed. */
 static bool flush(struct client *c)
 {
 	struct websocket *w = c->websocket;
@@ -199,7 +199,10 @@ void websocket_close(struct client *c, uint16_t code, const char *reason)
 
 	if (c->state == CLIENT_DEAD || w->is_closing)
 		return;
-	/* A close goes before what is queued, and nothing after it: what was said while a message was read is sent now. */
+	/*
+	 * wslay sends a close frame before queued messages and nothing after it, so messages queued while receiving are
+	 * sent first.
+	 */
 	if (wslay.wslay_event_send(w->ctx) < 0 ||
 	    wslay.wslay_event_queue_close(w->ctx, code, (const uint8_t *)reason, len) < 0) {
 		client_close(c, true);
@@ -248,7 +251,9 @@ void websocket_on_deadline(struct client *c)
 		(void)flush(c);
 }
 
-/* ---- the beginning and the end -------------------------------------------------------------------------------- */
+/*
+ * ---- life cycle ----------------------------------------------------------------------------------------------------
+ */
 
 bool websocket_accept(struct client *c, const struct websocket_use *use)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bodies.c - what is longer than a broker carries
+ * bodies.c - messages longer than a broker carries
  *
- * Such bytes are put into the bucket of bodies in pieces, under their own SHA-256, and a stub stands in their place:
+ * They are put into the bucket of bodies in pieces, under their own SHA-256, and replaced by a stub:
  *
- *	"brig stub 1\n", SHA-256 (32 bytes), length (eight bytes, the lowest first)
+ *	"brig stub 1\n", SHA-256 (32 bytes), length (eight bytes, little endian)
  *
- * Whoever meets a stub fetches the pieces, one after the other, and compares the hash: a piece that somebody has changed, or
- * that is gone, is trouble with a name, and the bytes are as if they had not come.  Pieces go with their time to live.
+ * A reader of the stub fetches the pieces in sequence and verifies the hash.  If they do not match, that is reported
+ * and the message ignored; if a piece is missing, it may be retried.  Pieces expire with the bucket.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -27,12 +27,12 @@ struct transfer {
 	uint64_t number;
 	uint8_t hash[SHA256_LEN];
 	uint64_t len;
-	size_t piece; /* the next one */
+	size_t piece; /* number of the next one */
 	struct buf whole;
-	/* out */
+	/* sending */
 	body_fn fn;
 	void *arg;
-	/* in */
+	/* receiving */
 	struct destination to;
 };
 
@@ -82,7 +82,7 @@ static void name_piece(const struct transfer *t, const char *before, char dst[BR
 		       hex_put(hex, t->hash, SHA256_LEN), t->piece);
 }
 
-/* ---- out ---------------------------------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------------------------------ */
 
 static void put_piece(struct link *l, struct transfer *t);
 
@@ -154,9 +154,9 @@ void bodies_send(struct link *l, struct buf *whole, body_fn fn, void *arg)
 	put_piece(l, t);
 }
 
-/* ---- in ------------------------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------------------------ */
 
-/* A broker could not give it now: who asked asks again, and the stream delivers again. */
+/* A temporary failure: the runner repeats a query, and the stream redelivers a job. */
 static void put_off(struct link *l, const struct destination *to, const char *why)
 {
 	if (to->tag)
@@ -165,7 +165,7 @@ static void put_off(struct link *l, const struct destination *to, const char *wh
 		pulls_return(l, to->subject, false);
 }
 
-/* What is there is no sealed message, and never will be: who asked is told that something is, but nothing that counts. */
+/* A permanent failure: the data is no sealed message.  A query is answered with its revision but no message. */
 static void refuse(struct link *l, const struct destination *to, const char *why)
 {
 	link_complain(l, to->subject[0] ? to->subject : "a bucket", why);
@@ -175,7 +175,7 @@ static void refuse(struct link *l, const struct destination *to, const char *why
 		pulls_return(l, to->subject, true);
 }
 
-/* Whole bytes as a message for the runner. */
+/* Delivers a complete message to the runner. */
 static void hand_over(struct link *l, const struct destination *to, const void *bytes, size_t len)
 {
 	AUTO_BUF inner = BUF_INIT(MESSAGE_MAX);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine.c - what is taken from the link before it hears the first byte of a broker
+ * confine.c - confinement of the link, before it receives data from a broker
  *
- *	user ids     as root: those of the system user _brig, or, without one, a number that is nobody's; no groups
- *	capabilities none, and no way to get one
- *	memory       variables of the environment are wiped
- *	limits       no core file, no locked memory, so much memory
- *	Landlock     what names are looked up with and certificates known by, to be read; nothing else
- *	filter       data/syscalls/link.list: sockets, threads and memory; no process, no program
+ *	user ids     as root: those of the system user _brig, or, without one, an unassigned number; no groups
+ *	capabilities none, and no way to regain one
+ *	memory       environment variables are wiped
+ *	limits       no core file, no locked memory, bounded address space
+ *	Landlock     may read what name resolution and TLS need; nothing else
+ *	filter       data/syscalls/link.list: sockets, threads and memory; no processes, no programs
  *
- * Landlock and filters are of a thread, and those that a thread starts have them, too: so this comes before libnats starts any.
+ * Landlock and seccomp apply to a thread and to those it starts later, so this must happen before libnats starts any.
  */
 #include <netdb.h>
 
 #include "server/confine.h"
 #include "server/link/link.h"
 
-#define MEMORY_EXTRA (4 * GiB) /* stacks of threads, of which little is used; pieces on their way */
+#define MEMORY_EXTRA (4 * GiB) /* stacks of threads, mostly unused; pieces in transit */
 
-/* Those that look up names. */
+/* Loads the libraries for name resolution. */
 static int load_resolver(void)
 {
 	struct addrinfo *list = NULL;

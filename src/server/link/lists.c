@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lists.c - which keys of a bucket there are
+ * lists.c - listing the keys of a bucket
  *
- * A stream tells its subjects in the order of their bytes, from a place in that row on, and how many there are.  Who wants the last
- * ones asks from far behind the end, where there is no key but the number, and then from so many before it: so no answer has more
- * than was wanted, however full a bucket is.
+ * A stream lists its subjects in byte order, from an offset, together with their total number.  To get the last n, the
+ * runner first requests an offset beyond the end, which returns only the number, and then that number minus n: so no
+ * answer is longer than needed, however full the bucket is.
  */
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the life of the link: args, walls, and rounds of broker, runner and master */
+/* main.c - the link: startup, confinement, and the loop over broker, runner and master */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,16 +21,17 @@
 #define FILE_MAX        MiB /* of certificates and credentials */
 #define RECORDS_OF_TURN 256
 #define PATIENCE_MS     30000
-#define COMPLAINTS_MAX  64 /* words about strangers' bytes; the rest is counted */
+#define COMPLAINTS_MAX  64 /* reports of invalid data; beyond that only every 64th */
 
 /* ---- the runner ------------------------------------------------------------------------------------------------ */
 
-/* The runner has gone, or does not speak its language: whatever it asked is its successor's to ask again. */
+/* The runner has gone or violates the protocol: its successor will repeat its operations. */
 static void leave_runner(struct link *l)
 {
 	channel_free(MOVE_PTR(l->channel));
 	bodies_forget(l);
-	broker_unsubscribe(l->broker); /* what the next one listens to it says itself: twice would be heard twice */
+	/* the next runner subscribes again; otherwise it would receive everything twice */
+	broker_unsubscribe(l->broker);
 	l->credit = l->given = 0;
 }
 
@@ -61,7 +62,7 @@ void link_complain(struct link *l, const char *where, const char *why)
 	link_send(l, 0, LINK_TROUBLE, &m);
 }
 
-/* Whether there is a broker, and everything in its place. */
+/* Reports whether a broker is connected and stream and buckets exist. */
 static void tell_up(struct link *l, bool is_new)
 {
 	bool is_up = broker_is_up(l->broker) && places_are_there(l);
@@ -132,13 +133,13 @@ static void hear_master(struct link *l)
 	if (rc < 0)
 		l->is_over = true;
 	else if (rc > 0 && (w.kind == CONTROL_DRAIN || w.kind == CONTROL_NOW))
-		l->draining = true; /* what the runner gives back, or has ended, goes out before */
+		l->draining = true; /* the loop continues until the runner's last messages are sent */
 	else if (rc > 0 && w.kind == CONTROL_CHANNEL && w.n_fds == 1)
 		join_runner(l, &w.fds[0]);
 	control_close(&w);
 }
 
-/* Why no broker is there, once for each reason: whoever started the service reads standard error. */
+/* Logs why no broker is connected, once per reason. */
 static void tell_trouble(struct link *l)
 {
 	char text[sizeof(l->told)];
@@ -149,7 +150,7 @@ static void tell_trouble(struct link *l)
 	report("%s; retrying", text);
 }
 
-/* While the service ends it is there for the runner, and until what that one said last has been heard. */
+/* When the service stops, the link runs until the runner has gone and its last messages have been sent. */
 static bool is_done(const struct link *l)
 {
 	return l->draining && !l->channel && broker_waiting(l->broker) == 0;
@@ -184,9 +185,12 @@ static int live(struct link *l)
 	return 0;
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- startup
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* Whole, or NULL with a reason. */
+/* The whole file; NULL: *err. */
 static char *read_text(const char *path, const char *what, struct brig_error *err)
 {
 	struct stat st;
@@ -218,7 +222,7 @@ static int read_files(const struct serve_options *o, struct broker_options *ret,
 	return 0;
 }
 
-/* As many as brokers are named, up to three. */
+/* Three if at least three brokers are named, otherwise one. */
 static unsigned choose_replicas(const char *urls)
 {
 	unsigned n = 1;
@@ -228,7 +232,7 @@ static unsigned choose_replicas(const char *urls)
 	return n >= LINK_REPLICAS_MAX ? LINK_REPLICAS_MAX : 1;
 }
 
-/* It keeps standard streams, the master, the runner, and nothing that others have. */
+/* Keeps the standard streams and the sockets to master and runner; closes all others. */
 static int take_descriptors(struct link_args *b)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.c - what the runner wants done
+ * ops.c - operations for the runner
  *
- * Buckets are streams with one message for each key; what is put says which revision it replaces, and the stream's leader
- * compares (Nats-Expected-Last-Subject-Sequence).  What is read is asked of the leader, too, and not of whoever has a copy: who
- * decides by it decides by the last word.
+ * Buckets are streams with one message per key.  A put names the revision it replaces, which the stream's leader
+ * compares (Nats-Expected-Last-Subject-Sequence).  Reads go to the leader as well, not to a replica, since decisions
+ * need the latest value.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -70,13 +70,15 @@ void ops_trouble(struct link *l, uint32_t tag, const char *why)
 	link_send(l, tag, LINK_DONE, &m);
 }
 
-/* ---- putting ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- put -----------------------------------------------------------------------------------------------------------
+ */
 
-/* What is to be sent when its body is in place. */
+/* A put that waits for its body to be stored. */
 struct put {
 	uint32_t tag;
 	char subject[BROKER_SUBJECT_MAX];
-	char header[40], value[BROKER_SUBJECT_MAX]; /* "": none */
+	char header[40], value[BROKER_SUBJECT_MAX]; /* "": no header */
 };
 
 static void on_put(void *user, uint64_t tag, const struct broker_message *m)
@@ -108,7 +110,7 @@ static void send_put(struct link *l, void *arg, const void *bytes, size_t len)
 		ops_trouble(l, p->tag, "no broker takes it now");
 }
 
-/* What the runner sealed, as brokers carry it. */
+/* Serialises what the runner has sealed. */
 static bool write_sealed(const struct message *m, struct buf *out)
 {
 	size_t len, sig_len;
@@ -125,7 +127,7 @@ static bool has_words(const char *text)
 	       text[strlen(text) - 1] != '.';
 }
 
-/* A word of a subject: nothing in it steers. */
+/* A subject without wildcards. */
 static bool is_plain(const char *text)
 {
 	return has_words(text) && !strchr(text, '*');
@@ -194,7 +196,9 @@ static bool op_put(struct link *l, uint32_t tag, const struct message *m)
 	return publish(l, tag, m, subject, revision == LINK_ANY ? NULL : "Nats-Expected-Last-Subject-Sequence", number);
 }
 
-/* ---- getting --------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- get -----------------------------------------------------------------------------------------------------------
+ */
 
 /* { "message": { "seq", "data": base64 } } */
 static void on_got(void *user, uint64_t tag, const struct broker_message *m)
@@ -203,7 +207,7 @@ static void on_got(void *user, uint64_t tag, const struct broker_message *m)
 	json_t *doc = m ? read_answer(m) : NULL;
 	const json_t *message = json_object_get(doc, "message");
 	const json_t *data = json_object_get(message, "data");
-	const char *text = data || !message ? json_string_value(data) : ""; /* without bytes it is left out */
+	const char *text = data || !message ? json_string_value(data) : ""; /* omitted if the message is empty */
 	size_t len = json_string_length(data);
 	struct destination to = { .op = LINK_DONE,
 				  .tag = (uint32_t)tag,
@@ -244,7 +248,10 @@ static bool op_get(struct link *l, uint32_t tag, const struct message *m)
 	return true;
 }
 
-/* ---- saying ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- other operations
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void send_told(struct link *l, void *subject, const void *bytes, size_t len)
 {

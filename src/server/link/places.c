@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places.c - where jobs, claims, results, bodies, nodes, addresses of sessions, Idempotency-Keys and batches are kept
+ * places.c - the stream of jobs, and the buckets for claims, results, bodies, nodes, session addresses,
+ * Idempotency-Keys and batches
  *
- * Each place is made if it is not there; one that is there stays as it is, so that an operator may have made it with more
- * replicas or other limits.  They are made one after the other, again and again until a broker has answered for each:
- * a cluster that is about to choose a leader answers nobody.
+ * Each is created if it does not exist; an existing one is not changed, so that an operator can create it with more
+ * replicas or other limits.  They are created one after the other, with retries until a broker has answered for each: a
+ * cluster without a leader does not answer.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 #define AGAIN_NS     (300 * NS_PER_MS)
 #define COUNT_NS     (2 * NS_PER_SEC)
-#define IN_USE       10058 /* there is one of that name, with other settings */
+#define IN_USE       10058 /* it exists with other settings */
 #define DAY_S        (24 * 3600)
 #define JOBS_MAX     1000000
 #define DUPLICATES_S 120

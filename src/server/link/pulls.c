@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pulls.c - jobs, as many as the runner has room for
+ * pulls.c - fetching jobs, as many as the runner grants credit for
  *
- * For each class there is a consumer of the stream, the same for all nodes that take the class, and a stream for work lets no
- * two consumers have the same messages.  One job is asked for at a time, of each class: a question costs less than a cell.
- * What comes although there is no room any more, since several classes were asked, goes back to the stream at once; it was not
- * begun, and its claims are what is counted (runner/queue_worker.c), not how often it was handed around.
+ * Each class has one consumer of the stream, shared by all nodes that accept the class: a work-queue stream does not
+ * permit overlapping consumers.  One job is requested at a time from each; a request costs less than a cell.  A job
+ * that arrives when the credit is used up, because several classes were requested, goes back to the stream at once.  It
+ * was not started; attempts are counted by claims (runner/queue_worker.c), not by deliveries.
  *
- * A class that other nodes have warm is not waited for but looked for, with a pause between two looks: a broker gives a job to
- * whoever waits, so a look finds only what nobody with a warm cell had a place for.  What comes for a pull that waited already
- * when the class became one of those goes back at once, to who waits for it still; that happens once for each such pull.
+ * A class for which other nodes are warm is not waited for but polled, with pauses: a broker delivers a job to a
+ * waiting node first, so a poll finds only jobs for which no node with a warm cell had a free slot.  A job that arrives
+ * for a pull that was waiting when the class became one of these goes back at once, to a node that still waits; that
+ * happens once per pull.
  *
- * Credit is a sum since the channel began and not a number of free places: so no job on its way is counted twice.
+ * Credit is a running total since the channel was opened, not a number of free slots, so that jobs in transit are not
+ * counted twice.
  */
 #include <stdio.h>
 #include <string.h>
@@ -174,7 +176,10 @@ int pulls_patience(const struct link *l, int wait_ms)
 		if (c->is_made && c->is_later && !c->is_pulling)
 			most_ns = min_u64(most_ns, c->look_ns > now ? c->look_ns - now : 0);
 	}
-	/* a look that is due goes out in the same turn: one millisecond more is no loss, and a turn without end would be */
+	/*
+	 * a poll that is due is sent in the same turn: rounding up by a millisecond is harmless, but a timeout of 0
+	 * could loop
+	 */
 	return (int)min_u64(wait_ms < 0 ? 500 : (uint64_t)wait_ms, most_ns / NS_PER_MS + 1);
 }
 
@@ -194,7 +199,7 @@ static void hand_back(struct link *l, const struct broker_message *m, const char
 			     &(struct broker_message){ .subject = m->reply, .data = word, .len = strlen(word) });
 }
 
-/* c is NULL: it is of a class that is not taken here any more. */
+/* c NULL: the class is not accepted any more. */
 static void give(struct link *l, struct link_consumer *c, const struct broker_message *m)
 {
 	struct destination to = { .op = LINK_JOB };
@@ -213,7 +218,7 @@ static void give(struct link *l, struct link_consumer *c, const struct broker_me
 		hand_back(l, m, NAK_NOW);
 		return;
 	}
-	c->look_ns = 0; /* where one waited there may be more */
+	c->look_ns = 0; /* poll again at once: there may be more */
 	l->given++;
 	bodies_deliver(l, &to, m->data, m->len);
 }
@@ -227,7 +232,7 @@ bool pulls_on_message(struct link *l, const struct broker_message *m)
 
 	if (strncmp(m->subject, inbox, len) == 0 && strncmp(m->subject + len, ".p.", 3) == 0 && m->status != 0) {
 		if (m->status != 100 && str_to_u64(m->subject + len + 3, &i) && i < l->n_consumers) {
-			l->consumer[i].is_pulling = false; /* its time is over, or there is nothing */
+			l->consumer[i].is_pulling = false; /* the pull has expired, or there is no job */
 			l->consumer[i].look_ns = clock_now_ns() + l->pause_ns;
 		}
 		pulls_step(l);
@@ -235,7 +240,7 @@ bool pulls_on_message(struct link *l, const struct broker_message *m)
 	}
 	if (strncmp(m->subject, LINK_JOBS, strlen(LINK_JOBS)) != 0)
 		return false;
-	/* A job has the subject that it was published with: whose pull it came for its class tells. */
+	/* A job keeps the subject under which it was published, so its class identifies the pull. */
 	for (i = 0; i < l->n_consumers; i++) {
 		size_t n = strlen(l->consumer[i].class);
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine.c - what is taken from the recorder before it reads the first message
+ * confine.c - confinement of the recorder, before it receives the first message
  *
- *	user ids     it keeps those of the service: the state folder is theirs, and so `brig run`, `brig audit` and `brig key`
- *	             of the same user go on working on one log.  Without capabilities that makes root the owner of its files
- *	             and nothing else
- *	capabilities none, and no way to get one
- *	memory       variables of the environment are wiped; nobody can trace it
- *	limits       no core file: there are keys in its memory
- *	Landlock     the state folder, and no other path; no signal to others, no abstract socket
- *	filter       data/syscalls/recorder.list: no socket is made, no program started, no memory becomes code
+ *	user ids     those of the service are kept: it owns the state directory, so that `brig run`, `brig audit` and
+ *	             `brig key` of the same user can use the same log.  Without capabilities, root is merely the owner of its
+ *	             files
+ *	capabilities none, and no way to regain one
+ *	memory       environment variables are wiped; the process cannot be traced
+ *	limits       no core file, since there are keys in memory
+ *	Landlock     the state directory and no other path; no signals to others, no abstract sockets
+ *	filter       data/syscalls/recorder.list: no new sockets, no programs, no executable memory
  *
- * What cannot be applied ends the process: there is no service without.  Where the kernel has no Landlock the others have to
- * do.
+ * If a step cannot be applied, the process exits and the service does not start.  Where the kernel lacks Landlock, the
+ * others must suffice.
  */
 #include "server/confine.h"
 #include "server/recorder/recorder.h"
 
-#define MEMORY_EXTRA (GiB + GiB / 2) /* records on their way, answers of the history */
+#define MEMORY_EXTRA (GiB + GiB / 2) /* records in transit, answers of the history */
 
 int recorder_confine(const char *state, const char **ret_step)
 {

@@ -2,17 +2,17 @@
 /*
  * main.c - the recorder of the service
  *
- * The runner makes cells, so it has what a process needs for that; if it fell into wrong hands it should not be able to
- * rewrite what was recorded.  So it has no descriptor of audit log and history, and asks this process to append.  What is
- * asked, and what of it is believed, is the library's (brig_recorder_step(); src/executor/record_packet.h): here are only the
- * loop and its end.
+ * The runner has the rights it needs for its runs; if it is compromised, it must not be able to rewrite what was
+ * recorded.  So it has no descriptor of audit log and history, and sends records to this process to append.  The
+ * messages, and which parts of them are trusted, are defined by the library (brig_recorder_step();
+ * src/executor/record_packet.h).  Here are only startup, loop and exit.
  *
- *	start     policy, state folder; then it confines itself, and tells the master that it is ready
- *	a turn    messages, as they come
- *	end       the master says so, or is gone: what waits in the socket is done first
+ *	start     open policy and state directory; confine; tell the master that it is ready
+ *	turn      handle messages
+ *	end       when the master says so, or has gone: messages still in the socket are handled first
  *
- * The policy is read at its start: to read it anew, the recorder ends and the master starts another.  Nothing is lost by that, for
- * messages wait in the socket, which the master keeps.
+ * The policy is read at startup only: to reload it, the recorder exits and the master starts another one.  No message
+ * is lost, since the master keeps the socket open.
  */
 #include <brig/recorder.h>
 #include <fcntl.h>
@@ -32,15 +32,15 @@
 #include "sys/memory.h"
 #include "sys/statedir.h"
 
-#define SAFE_FD        64  /* above the places that descriptors are put to */
-#define COMPLAINTS_MAX 100 /* about messages that are none: a line for each would fill the log */
+#define SAFE_FD        64  /* above the numbers that descriptors are moved to */
+#define COMPLAINTS_MAX 100 /* reports of invalid messages, which could fill the log */
 
 struct recorder_life {
 	int socket, master;
 	struct brig *b;
 	struct brig_recorder *recorder;
 	unsigned complaints;
-	sigset_t awake; /* signals that are let through while it waits */
+	sigset_t awake; /* signal mask while it waits */
 };
 
 static void complain(const struct brig_error *err)
@@ -56,7 +56,7 @@ static int put_at(int *fd, int place)
 	return 0;
 }
 
-/* The log, the socket and the master's; nothing else that was inherited stays. */
+/* Keeps stderr, the socket and the control socket; closes all other inherited descriptors. */
 static int take_descriptors(struct recorder_life *l)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -67,11 +67,11 @@ static int take_descriptors(struct recorder_life *l)
 	if ((rc = fd_move_up(&l->socket, SAFE_FD)) < 0 || (rc = fd_move_up(&l->master, SAFE_FD)) < 0 ||
 	    (rc = put_at(&l->socket, STDERR_FILENO + 1)) < 0 || (rc = put_at(&l->master, STDERR_FILENO + 2)) < 0)
 		return rc;
-	null = FD_NONE; /* closed with the others */
+	null = FD_NONE; /* closed by close_range() */
 	return close_range(STDERR_FILENO + 3, ~0U, 0) < 0 ? -errno : 0;
 }
 
-/* The path by its own name: afterwards there are no variables to find it by. */
+/* path: the resolved state directory, since the variables that determine it are wiped later. */
 static int open_parts(struct recorder_life *l, const struct serve_options *options, char *path, size_t size,
 		      struct brig_error *err)
 {
@@ -107,7 +107,7 @@ static int start_up(struct recorder_life *l, const struct serve_options *options
 	return 0;
 }
 
-/* All that waits: 0 or -code. */
+/* Handles all waiting messages: 0 or -code. */
 static int work(struct recorder_life *l)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -123,7 +123,7 @@ static int work(struct recorder_life *l)
 	return rc;
 }
 
-/* Whether the master wants it to end, or has gone. */
+/* Whether the master asks it to exit, or has gone. */
 static bool is_told_to_end(const struct recorder_life *l)
 {
 	struct control_message w;
@@ -160,7 +160,7 @@ static void on_child(int sig UNUSED)
 
 int recorder_main(const struct recorder_args *args)
 {
-	/* A child's end interrupts the waiting, and nothing else, so that it is seen to. */
+	/* SIGCHLD is unblocked only during ppoll(), so that exited children are reaped at once. */
 	const struct sigaction act = { .sa_handler = on_child };
 	struct recorder_life l = { .socket = args->socket, .master = args->master };
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -168,7 +168,7 @@ int recorder_main(const struct recorder_args *args)
 	int status;
 
 	(void)prctl(PR_SET_NAME, "brig-recorder");
-	(void)signal(SIGPIPE, SIG_IGN); /* of the log */
+	(void)signal(SIGPIPE, SIG_IGN); /* a broken pipe on stderr */
 	(void)sigaction(SIGCHLD, &act, NULL);
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);

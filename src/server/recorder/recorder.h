@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* Takes from this process all but the state folder: 0 or -errno; *ret_step: what was done last. */
+/* Drops everything but access to the state directory: 0 or -errno; *ret_step: the last step tried. */
 int recorder_confine(const char *state, const char **ret_step);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept.c - an execution is asked for
+ * accept.c - submission of an execution
  *
- *	the message as a request -> what token and policy allow -> key seen before? -> queue -> started or waiting
- *	                                                                                  |
- *	                                       asynchronous: the ledger, and only then 202
+ *	message -> job -> checks of token and policy -> known key? -> queue -> started or waiting
+ *	                                                               |
+ *	                                       asynchronous: ledger on disk, then 202
  *
- * Whatever is wrong is said before anything is kept.  Promises of one turn of the loop go to the disk together.
+ * All errors are reported before any state changes.  The promises of one turn of the loop are written to disk together.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #include "server/runner/answer.h"
 #include "server/runner/requests.h"
 
-/* ---- what was asked before ------------------------------------------------------------------------------- */
+/* ---- repeated requests ------------------------------------------------------------------------------------- */
 
-/* What a client is told of an execution that it need not wait for. */
+/* The 202 answer for an execution. */
 struct accepted {
 	const char *id, *state, *owner;
-	const char *makes; /* the environment; "": none */
+	const char *makes; /* the environment it creates; "": none */
 };
 
 static void answer_accepted(struct service *s, const struct accepted *a, uint32_t tag)
@@ -59,7 +59,7 @@ void accept_answer(struct service *s, const struct request *req, const char *id,
 	answer_accepted(s, &(struct accepted){ id, state, req->token->name, "" }, req->tag);
 }
 
-/* Of one that another front has promised, this one knows by the request how that was. */
+/* Whether the execution is asynchronous.  For one that another front accepted, only the request tells. */
 static bool is_promise(const struct request *req, const struct execution *x)
 {
 	return x->remote && x->remote->is_adopted ? message_number(req->m, FIELD_async, 0) != 0 : x->is_async;
@@ -81,16 +81,18 @@ void accept_join(struct service *s, const struct request *req, struct execution 
 }
 
 /*
- * What became of a promise whose execution is no longer at hand; NULL: nothing is known of it.  Of an earlier process that
- * means that it ended before it had told the client, for the ledger is written after the key; unless the ledger was full, and
- * may have forgotten: then it is not run twice.
+ * State of a promised execution that is no longer in memory; NULL: unknown, it never started.  For a promise of an
+ * earlier process, a missing ledger line means that the process died before it answered the client, because the ledger
+ * is written after the key.  But if the ledger was full, the line may have been dropped; then the execution is not
+ * repeated.
  */
 static const char *state_of_past(const struct service *s, const struct idempotency_entry *e)
 {
 	const struct ledger_past *p = ledger_find(&s->ledger, e->id);
 
 	if (s->queue.is_on && !p)
-		return execution_state_name[EXECUTION_QUEUED]; /* or beyond: who asks for it by its id is told */
+		/* or later; a request for its id gets the actual state */
+		return execution_state_name[EXECUTION_QUEUED];
 	if (p && str_eq(p->verdict, LEDGER_LOST))
 		return LEDGER_LOST;
 	if (!p && e->is_past && s->ledger.n_past < LEDGER_PAST_MAX)
@@ -98,7 +100,10 @@ static const char *state_of_past(const struct service *s, const struct idempoten
 	return execution_state_name[EXECUTION_FINISHED];
 }
 
-/* True: the request has been answered, or will be, by what was asked before.  at_hand: only of what is; others may know the rest. */
+/*
+ * Handles a request whose key is known.  True: it has been answered, or will be by the earlier execution.  at_hand:
+ * only if that execution is in memory; otherwise other fronts may know more.
+ */
 static bool is_repeated(struct service *s, const struct request *req, const uint8_t name[SHA256_LEN],
 			const uint8_t body[SHA256_LEN], bool at_hand)
 {
@@ -137,7 +142,7 @@ int service_has_room(const struct service *s, const struct job *job, struct brig
 	return 0;
 }
 
-/* ---- what is new -------------------------------------------------------------------------------------------- */
+/* ---- new requests --------------------------------------------------------------------------------------------- */
 
 static void answer_refused(struct service *s, const struct request *req, enum admission_answer why,
 			   uint32_t retry_after)
@@ -149,7 +154,7 @@ static void answer_refused(struct service *s, const struct request *req, enum ad
 		     admission_why(why));
 }
 
-/* It is accepted: started, or in the queue. */
+/* After admission: starts or queues the execution. */
 static void begin(struct service *s, const struct request *req, struct execution *x, enum admission_answer how)
 {
 	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
@@ -158,7 +163,8 @@ static void begin(struct service *s, const struct request *req, struct execution
 	x->is_async = (message_number(req->m, FIELD_async, 0) != 0 || x->makes[0]) && !watches;
 	if (x->is_async) {
 		x->promise_tag = req->tag;
-		if (!remote_is_possible(s, x->job)) { /* else it is promised by the stream, which any front can ask */
+		/* otherwise the stream keeps the promise, and any front can look it up */
+		if (!remote_is_possible(s, x->job)) {
 			ledger_accept(&s->ledger, x->id, x->owner);
 			accept_promise(s, x);
 		}
@@ -213,7 +219,7 @@ void accept_enter(struct service *s, const struct request *req, struct job *job,
 	begin(s, req, x, how);
 }
 
-/* Everything that can be wrong with it by itself. */
+/* Makes the job and validates it. */
 static int make_job(struct service *s, struct request *req, struct job **ret, uint64_t *ret_memory,
 		    struct brig_error *err)
 {

@@ -13,12 +13,13 @@
 #include "base/str.h"
 #include "server/report.h"
 
-/* ---- who ------------------------------------------------------------------------------------------------ */
+/* ---- authentication --------------------------------------------------------------------------------------- */
 
 /*
- * Somebody who has a mount namespace of his own can bind a socket to any name, have a privileged program connect to it, and, if
- * the front is his as well, send us that connection.  So the file behind the name is compared, too, where we may ask for it
- * (CAP_NET_ADMIN, as root has); a service of an ordinary user has no privilege that could be had by that.
+ * A user with a mount namespace of their own can bind a socket at any path, have a privileged program connect to it
+ * and, if the front is compromised too, pass that connection to the runner.  So the file behind the path is compared as
+ * well, where the runner may ask for it (CAP_NET_ADMIN, as root has); a service of an ordinary user has no privileges
+ * to gain this way.
  */
 static bool is_own_file(int peer, const char *path)
 {
@@ -39,18 +40,25 @@ static bool is_own_path(const struct service *s, int peer, const char *path)
 	return false;
 }
 
-/* A connection says who asks for as long as that one holds it: what a client left behind would be his for ever. */
+/*
+ * A connection identifies its peer only while the peer keeps it open: otherwise a front could use a connection that a
+ * client has closed.
+ */
 static bool has_gone(int peer)
 {
 	struct pollfd p = { .fd = peer };
 
-	return poll(&p, 1, 0) != 0; /* POLLHUP: both ways; who only has nothing more to say is still there */
+	/* POLLHUP means closed in both directions; a client that has only shut down writing is still there */
+	return poll(&p, 1, 0) != 0;
 }
 
-/* Whether this is a connection to a unix socket of ours, and whose: a socket of any other kind says nothing of a client. */
+/*
+ * Verifies that this is an open connection to one of our unix sockets, and gets the peer's credentials.  No other kind
+ * of socket identifies a client.
+ */
 static bool ask_kernel(const struct service *s, int peer, struct ucred *ret)
 {
-	union { /* so that the path has an end, however long it is */
+	union { /* guarantees a NUL after the longest path */
 		struct sockaddr_un sa;
 		char bytes[sizeof(struct sockaddr_un) + 1];
 	} own = { .bytes = { 0 } };
@@ -68,9 +76,9 @@ static bool ask_kernel(const struct service *s, int peer, struct ucred *ret)
 }
 
 /*
- * What the policy's first row says that fits; without one root and who runs the service are its administrators, and other users
- * run what nobody has vouched for.  Groups are those that the peer had when it connected.  NULL: it is refused, or its groups
- * cannot be known.
+ * The permissions from the first matching row of the policy.  Without one, root and the user of the service are
+ * administrators, and other users may run code with trust `unknown`.  Groups are those that the peer had when it
+ * connected.  NULL: the policy refuses the user, or the groups cannot be determined.
  */
 static const struct token *token_of_user(const struct service *s, int peer, const struct ucred *cred,
 					 uint16_t *ret_status, char *ret_why, size_t why_size)
@@ -136,7 +144,7 @@ static bool is_refused(const struct service *s, const char *secret)
 	return false;
 }
 
-/* A token of one door opens no other, and the API only if it was made for that, too. */
+/* A token for one door is not valid at others, and at the API only if its list includes "api". */
 static const struct token *find_token_of(struct service *s, const char *secret, enum door door, char *ret_why,
 					 size_t why_size)
 {
@@ -183,7 +191,8 @@ const struct token *access_of_owner(struct service *s, const char *owner, const 
 
 	t = (struct token){ .max_trust = TOKEN_TRUSTED, .quota = *quota, .is_for_all = true };
 	(void)str_copy(t.name, sizeof(t.name), owner);
-	if (s->options->no_auth || strchr(owner, ':')) /* who was known by his user needs none */
+	/* identified by user ("uid:N"), hence no token can have expired */
+	if (s->options->no_auth || strchr(owner, ':'))
 		return &t;
 	if (tokens_refresh(s->tokens, &err) < 0)
 		report("%s", err.msg);
@@ -199,10 +208,12 @@ bool access_owns(const struct token *token, const char *owner)
 	return token->admin || str_eq(token->name, owner);
 }
 
-/* ---- what ------------------------------------------------------------------------------------------------- */
+/* ---- authorisation ---------------------------------------------------------------------------------------- */
 
-/* Settings that say what this host is to do without, or name places of it: the operator's, whatever the policy lets the
- * person at its command line do. */
+/*
+ * Settings that waive protections of this host or name its resources.  Only the operator may set them, even where the
+ * policy permits them at the command line.
+ */
 static const char *const host_settings[] = {
 	"allow_degraded",
 	"enable_sandbox",
@@ -233,7 +244,7 @@ static int check_host_settings(const struct token *token, const struct job *job,
 	return 0;
 }
 
-/* Where it is in the order of strictness.  A word that is none may be one that the library takes for off, as it does "no". */
+/* Rank in order of strictness.  Unknown words rank lowest, because the library accepts others for off, such as "no". */
 static size_t level_of_inspection(const char *text)
 {
 	static const char *const levels[] = { "off", "report", "guard", "strict" };
@@ -244,7 +255,7 @@ static size_t level_of_inspection(const char *text)
 	return 0;
 }
 
-/* "RULE=ACTION", separated by commas or blanks: whether each of them blocks. */
+/* Whether all items "RULE=ACTION", separated by commas or blanks, have the action block. */
 static bool only_blocks(const char *rules)
 {
 	static const char action[] = "=block", between[] = ", \t\n";
@@ -259,7 +270,7 @@ static bool only_blocks(const char *rules)
 	return true;
 }
 
-/* Without a policy file the person at a command line may loosen how code is judged.  Who sends a request is not that person. */
+/* Without a policy file, a user at the command line may relax the inspection; a client of the service may not. */
 static int check_inspection(const struct token *token, const struct job *job, size_t n_operators,
 			    const struct host_level *level, struct brig_error *err)
 {
@@ -288,10 +299,11 @@ static uint64_t memory_of(const struct job *job, const struct host_level *level)
 	if (!text)
 		return level->memory;
 	if (which == 2 && text[strspn(text, "0123456789.")] == '\0')
-		is_read = str_to_millis(text, MiB, &n); /* a number without a unit, times MiB, as a policy reads it */
+		is_read = str_to_millis(text, MiB, &n); /* a number without a unit counts MiB, as in a policy */
 	else
 		is_read = str_to_bytes(text, &n);
-	return is_read ? min_u64(n, QUOTA_MEMORY_MAX) : QUOTA_MEMORY_MAX; /* which the library may read otherwise */
+	/* what cannot be parsed counts as the maximum */
+	return is_read ? min_u64(n, QUOTA_MEMORY_MAX) : QUOTA_MEMORY_MAX;
 }
 
 static const char *environment_of(const struct job *job, const struct host_level *level)
@@ -305,7 +317,7 @@ static const char *environment_of(const struct job *job, const struct host_level
 	return *text && !str_eq(text, "none") ? text : NULL;
 }
 
-/* The token's own word comes before the policy's: it is one of those that the token may have. */
+/* The token's default takes precedence over the policy's, since the token may use only those in its list. */
 static const char *backend_of(const struct token *token, struct job *job, const struct host_level *level)
 {
 	static const char *const names[] = { "backend" };
@@ -334,7 +346,10 @@ static const char *language_of(const struct host *h, const struct brig_request *
 	return req->file_name ? host_language_of_file(h, req->file_name) : NULL;
 }
 
-/* What names no trust runs with the policy's, or less where token or door allow less; what names one is held against both. */
+/*
+ * A request without a trust level gets the policy's, lowered to the maximum of token and door; an explicit one must not
+ * exceed either (the token's is checked later).
+ */
 static int choose_trust(const struct host *h, const struct token *token, const struct door_set *doors, struct job *job,
 			const char **ret, struct brig_error *err)
 {
@@ -355,8 +370,9 @@ static int choose_trust(const struct host *h, const struct token *token, const s
 }
 
 /*
- * Limits of other protocols are no wishes for more: what the policy allows is as good.  Those of E2B's sandboxes are the door's own,
- * since its clients name none and end each run by their own clock: the most that a request may have, unless the operator says how much.
+ * Limits in other protocols may exceed the policy's, and are lowered to it instead of being refused.  For E2B the door
+ * sets the limits itself, because its clients name none and enforce their own timeouts: the maximum that a request may
+ * have, unless the operator has set a value.
  */
 static void lower_wishes(struct job *job, const struct host_level *level, size_t n_operators)
 {
@@ -389,7 +405,7 @@ int access_check(const struct host *h, const struct token *token, const struct d
 	if (rc < 0)
 		return rc;
 	(void)token_trust_parse(wish.trust, &trust);
-	if (!req->trust && trust != h->default_trust) /* else the policy chooses, and the result says so */
+	if (!req->trust && trust != h->default_trust) /* otherwise the policy chooses, and the result says so */
 		req->trust = wish.trust;
 	level = &h->level[trust];
 	if (access_door(&job->m) != DOOR_api)

@@ -111,7 +111,7 @@ int answer_begin_file(const char *content_type, const char *who, uint64_t len, u
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-/* What is in the file goes to another node's front. */
+/* Sends the contents of the file to the front on another node. */
 static void forward_file(struct service *s, const struct record *r, int file)
 {
 	void *bytes = mmap(NULL, r->len, PROT_READ, MAP_SHARED, file, 0);
@@ -150,7 +150,7 @@ static const char *who_asks(const struct request *req)
 	return req->token ? req->token->name : NULL;
 }
 
-/* How an error is told besides its words. */
+/* Properties of an answer with a body. */
 struct how {
 	uint16_t status;
 	uint32_t retry_after;

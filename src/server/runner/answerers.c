@@ -20,12 +20,12 @@
 #define EVENTS_OF_A_TURN 16
 #define OWN_FD           3
 #define REQUEST_ID_MAX   128
-#define REAP_NS          NS_PER_SEC /* of what was killed */
+#define REAP_NS          NS_PER_SEC /* for a killed process to exit */
 
 enum answerer_state {
 	ANSWERER_WAITS,
 	ANSWERER_WORKS,
-	ANSWERER_DONE, /* its request has been answered; the process has ended, or does at once */
+	ANSWERER_DONE, /* the request has been answered; the process is exiting */
 };
 
 struct answerer {
@@ -36,10 +36,10 @@ struct answerer {
 	char token[TOKEN_NAME_MAX + 1], request_id[REQUEST_ID_MAX + 1];
 	int pidfd;
 	struct channel *channel;
-	uint64_t asked_ns, deadline_ns; /* the deadline is of one that works */
+	uint64_t asked_ns, deadline_ns; /* deadline_ns: once it works */
 };
 
-/* ---- the process ------------------------------------------------------------------------------------- */
+/* ---- the child process ---------------------------------------------------------------------------------- */
 
 static void await(const struct channel *c, short events)
 {
@@ -49,7 +49,7 @@ static void await(const struct channel *c, short events)
 		;
 }
 
-/* Everything of the runner's that is open goes, so that its ends are seen by their other sides. */
+/* Closes all of the runner's descriptors, so that their peers see the runner close them. */
 static bool keep_only(int *sock)
 {
 	if (*sock != OWN_FD && dup3(*sock, OWN_FD, O_CLOEXEC) < 0)
@@ -78,7 +78,7 @@ static _Noreturn void be_answerer(struct service *s, struct request *req, int so
 	_exit(0);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------------------------- */
 
 void answerers_init(struct answerers *a)
 {
@@ -92,7 +92,7 @@ int answerers_open(struct answerers *a, struct brig_error *err)
 	return a->epoll < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for processes that answer") : 0;
 }
 
-/* A process that has ended. */
+/* Reaps an exited process and frees its entry. */
 static void drop(struct answerers *a, struct answerer *w)
 {
 	TAILQ_REMOVE(&a->all, w, in_all);
@@ -111,7 +111,7 @@ static void kill_process(const struct answerer *w)
 	(void)syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
 }
 
-/* Nothing more is expected of it but its end, which is an event. */
+/* Kills it; only its exit is still expected, as an event. */
 static void be_done(struct answerers *a, struct answerer *w)
 {
 	if (w->state == ANSWERER_DONE)
@@ -159,7 +159,7 @@ static int start(struct service *s, struct request *req, answer_function answer,
 	if (pid < 0)
 		return -errno;
 	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (w->pidfd < 0) { /* it cannot be told apart from others any more; its socket ends, and so does it */
+	if (w->pidfd < 0) { /* without a pidfd it cannot be tracked; closing its channel makes it exit */
 		int rc = -errno;
 
 		channel_free(MOVE_PTR(w->channel));
@@ -169,7 +169,7 @@ static int start(struct service *s, struct request *req, answer_function answer,
 	return 0;
 }
 
-/* NULL: no memory, or there is no process for it. */
+/* NULL: out of memory, or the process could not be started. */
 static struct answerer *answerer_new(struct service *s, struct request *req, answer_function answer)
 {
 	struct answerers *a = &s->answerers;
@@ -223,7 +223,7 @@ static void let_work(struct answerers *a)
 		w->state = ANSWERER_WORKS;
 		w->deadline_ns = clock_now_ns() + ANSWERER_NS;
 		a->n_at_work++;
-		(void)channel_send(w->channel, &begin, NULL); /* one that has died says so by its end */
+		(void)channel_send(w->channel, &begin, NULL); /* if it has died, its exit is handled */
 	}
 }
 
@@ -246,7 +246,7 @@ void answerers_take(struct service *s, struct request *req, answer_function answ
 
 /* ---- answers ----------------------------------------------------------------------------------------------- */
 
-/* In the place of the process, which is not needed any more. */
+/* Answers in place of the process and kills it. */
 static void answer_for(struct service *s, struct answerer *w, uint16_t status, const char *why)
 {
 	const struct request req = { .tag = w->tag, .request_id = w->request_id };
@@ -284,11 +284,12 @@ static bool has_ended(const struct answerer *w)
 
 static void step(struct service *s, struct answerer *w)
 {
-	bool is_last = has_ended(w); /* looked at first: what it said before is there then */
+	bool is_last = has_ended(w); /* checked before reading, so that all it sent is read */
 
 	if (w->state != ANSWERER_DONE)
 		take_answer(s, w);
-	if (is_last && w->state != ANSWERER_DONE) /* somebody else has its end of the channel */
+	/* it died without an answer, but a descendant keeps the channel open */
+	if (is_last && w->state != ANSWERER_DONE)
 		answer_for(s, w, 500, ended);
 	if (is_last)
 		drop(&s->answerers, w);
@@ -310,7 +311,7 @@ void answerers_go_on(struct service *s)
 	int n = epoll_wait(s->answerers.epoll, ev, EVENTS_OF_A_TURN, 0);
 	struct answerer *w, *next;
 
-	if (n > 0) /* one may have two events, so it is the list that is gone through, which is short */
+	if (n > 0) /* an answerer may have two events and be freed by the first, so walk the short list instead */
 		for (w = TAILQ_FIRST(&s->answerers.all); w; w = next) {
 			next = TAILQ_NEXT(w, in_all);
 			step(s, w);

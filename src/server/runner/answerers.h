@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answerers: processes that each answer one request which may take long, while the runner's loop goes on.
+ * Answerers: child processes that each answer one potentially slow request, so that the runner's loop does not block.
  *
- * One is a fork of the runner at the moment of the request, so that it has the request, the token and the library's handle as they
- * are, and nothing has to be passed or kept.  It has no descriptor of the runner's but its own end of a channel: what it needs
- * it opens, and it must not touch what the handle has open (runs, the keeper).  So whatever a handler of such a request uses must
- * find its files by their paths.  Its answer is that of the handler, unchanged, over the channel instead of the front's.
+ * An answerer is a fork of the runner at the time of the request, so it has copies of the request, the token and the
+ * library's handle, and nothing needs to be serialised.  Of the runner's descriptors it keeps only its end of a
+ * channel.  It must open what it needs and must not touch what the handle has open (runs, the keeper); handlers run
+ * this way must therefore find their files by path.  It runs the ordinary handler, whose answer goes to this channel
+ * instead of the front's.
  *
  *	asked -> waits for its turn -> works -> done -> reaped
- *	              `------------------------^             its client has gone, the front has, the deadline is over: killed
+ *	              `------------------------^             killed: client or front has gone, or the deadline has passed
  *
- * Few work at one time, and of one token fewer; the others are there already and wait for a word.  They die with the runner.
+ * Few work at one time, and fewer for one token; the others have been forked already and wait for a message to start.
+ * All die with the runner.
  *
- *   RULE S1  An ask that was taken is answered once: by the process, or for it.
- *   RULE S2  Nothing here waits: ends and answers are events of the loop.
+ *   RULE S1  A request is answered exactly once: by the process, or on its behalf.
+ *   RULE S2  Nothing here blocks: answers and exits are events of the loop.
  */
 #ifndef SERVER_RUNNER_ANSWERERS_H
 #define SERVER_RUNNER_ANSWERERS_H
@@ -24,7 +26,7 @@
 
 #define ANSWERERS_MAX      32 /* processes */
 #define ANSWERERS_AT_WORK  4
-#define ANSWERERS_OF_TOKEN 2 /* of those */
+#define ANSWERERS_OF_TOKEN 2 /* of those at work */
 #define ANSWERER_NS        (30 * NS_PER_SEC)
 
 struct answerer;
@@ -34,30 +36,30 @@ struct service;
 TAILQ_HEAD(answerer_list, answerer);
 
 struct answerers {
-	struct answerer_list all; /* in the order in which they were asked */
+	struct answerer_list all; /* in the order of their requests */
 	size_t n, n_at_work;
-	int epoll; /* ends and answers */
+	int epoll; /* for answers and exits */
 };
 
 typedef void (*answer_function)(struct service *s, struct request *req);
 
 void answerers_init(struct answerers *a);
 int answerers_open(struct answerers *a, struct brig_error *err);
-/* Kills all; nobody is told. */
+/* Kills all without answering. */
 void answerers_release(struct answerers *a);
 
-/* Has the request answered by answer() in a process of its own, or answers why not. */
+/* Has answer() handle the request in a child process, or answers why that is not possible. */
 void answerers_take(struct service *s, struct request *req, answer_function answer);
-/* Something has happened: a->epoll is readable, or the time that answerers_patience() said has come. */
+/* To be called when a->epoll is readable or the time of answerers_patience() has passed. */
 void answerers_go_on(struct service *s);
-/* The milliseconds that may be waited, given what others wait for (-1: for ever). */
+/* Poll timeout in milliseconds, at most others_ms (-1: none). */
 int answerers_patience(const struct answerers *a, int others_ms);
 
-/* True: the tag was of one who waited for an answer, and has been answered. */
+/* The client has gone.  True: the tag belonged to an answerer, which has been ended and its request answered. */
 bool answerers_gone(struct service *s, uint32_t tag);
-/* Nobody is there any more to be answered. */
+/* The front has gone: ends all. */
 void answerers_all_gone(struct service *s);
-/* The service ends: who waits is told. */
+/* The service ends: answers all requests. */
 void answerers_stop(struct service *s);
 
 #endif

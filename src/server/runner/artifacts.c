@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * artifacts.c - the bytes of one file that an execution made
+ * artifacts.c - download of one artifact of an execution
  *
- * They are in its result, in base64, as far as there was room (inline_artifacts).  The program chose name and content; so the
- * type is one that no browser takes for a page: what could hold a script is plain text.
+ * The contents are in the result, base64-encoded, as far as inline_artifacts permits.  Since the program chose name and
+ * contents, the content type is one that browsers do not render as a page: anything that could hold a script is
+ * text/plain.
  */
 #include <jansson.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const char *type_of(const char *path)
 	return "application/octet-stream";
 }
 
-/* Whether this is the artifact of that path; names that are not UTF-8 are base64 in the document. */
+/* Compares paths; a path that is not UTF-8 is base64-encoded in the document. */
 static bool has_path(const json_t *artifact, const char *path)
 {
 	const char *own = json_string_value(json_object_get(artifact, "path"));
@@ -72,7 +73,7 @@ static const json_t *find_artifact(const json_t *result, const char *path)
 	return NULL;
 }
 
-/* False: its content is not in the document. */
+/* False: the document has no contents for it. */
 static bool send_content(struct service *s, const struct request *req, const json_t *artifact, const char *path)
 {
 	const json_t *content = json_object_get(artifact, "content");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_accept.c - a batch is asked for
+ * batch_accept.c - submission of a batch
  *
- * All of its jobs are looked at before one is kept: a batch is taken whole or not at all.  What was promised is on disk before
- * the client hears of it, and before the first job begins.
+ * All jobs are validated before any is kept: a batch is accepted as a whole or not at all.  The promise is on disk
+ * before the client is answered and before the first job starts.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void answer_batch(struct service *s, const struct request *req, const str
 	batch_answer_accepted(s, req->tag, b->id, b->n, batch_is_over(b) ? "finished" : "running", b->owner);
 }
 
-/* True: the request has been answered by what was asked before. */
+/* True: the key is known, and the request has been answered. */
 static bool is_repeated(struct service *s, const struct request *req, const uint8_t name[SHA256_LEN],
 			const uint8_t body[SHA256_LEN])
 {
@@ -65,7 +65,7 @@ static bool is_repeated(struct service *s, const struct request *req, const uint
 
 /* ---- jobs -------------------------------------------------------------------------------------------------- */
 
-/* The files of a job as the library takes them: a descriptor. */
+/* Puts a job's files into a sealed file, as the library expects. */
 static int open_archive(const struct message *m, int *ret, struct brig_error *err)
 {
 	size_t len;
@@ -140,7 +140,7 @@ static int add_job(struct service *s, const struct request *req, struct batch *b
 	return 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------- */
+/* ---- the batch ----------------------------------------------------------------------------------------------- */
 
 void batch_drop_all(struct service *s, struct batch *b)
 {
@@ -167,7 +167,7 @@ static int add_jobs(struct service *s, const struct request *req, struct batch *
 	return 0;
 }
 
-/* On disk: the key that it may be asked for by again, each execution in the ledger, and the batch. */
+/* Writes to disk: the key, a ledger line for each execution, and the batch. */
 static int promise(struct service *s, struct batch *b, const uint8_t *name, const uint8_t *body, struct brig_error *err)
 {
 	int rc;
@@ -198,7 +198,7 @@ void batch_begin(struct service *s, const struct token *token, struct batch *b)
 	batches_add(s, b);
 }
 
-/* Then its promise is kept where all fronts can see it. */
+/* Whether all jobs can run on other nodes; then the promise is kept where all fronts can read it. */
 static bool is_for_queue(const struct service *s, const struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -210,7 +210,7 @@ static bool is_for_queue(const struct service *s, const struct batch *b)
 	return true;
 }
 
-/* False: it was answered why not. */
+/* False: there is no room, which has been answered. */
 static bool has_room(struct service *s, const struct request *req, size_t n)
 {
 	size_t own = n;

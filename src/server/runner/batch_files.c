@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_files.c - batches in the state folder
+ * batch_files.c - batches in the state directory
  *
  *	batch OWNER SECONDS COUNT
- *	ID NAME                       of each job; a name has no control characters, so it ends with its line
+ *	ID NAME                       of each job; a name has no control characters, so it ends at the newline
  *
- * A file is written once and never changed.  One that is older than the ledger remembers is removed.
+ * A file is written once and never changed.  One older than the ledger's memory is removed.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static bool is_id(const char *text, size_t len)
 	return len == EXECUTION_ID_LEN && strspn(text, ID_ALPHABET) >= EXECUTION_ID_LEN;
 }
 
-/* What the ledger says; it forgets, and then the history is asked. */
+/* From the ledger, or, if that has no line any more, from the history. */
 static void read_outcome(struct service *s, struct batch_job *j)
 {
 	const struct ledger_past *p = ledger_find(&s->ledger, j->id);
@@ -61,7 +61,7 @@ static void read_outcome(struct service *s, struct batch_job *j)
 	brig_free(text);
 }
 
-/* One line of a job; where the next begins, or NULL: it is none. */
+/* Parses one line and returns the start of the next; NULL: invalid. */
 static char *read_job(struct service *s, struct batch *b, char *line)
 {
 	struct batch_job *j = &b->job[b->n];
@@ -121,7 +121,7 @@ static void insert_by_age(struct service *s, struct batch *b)
 	s->batches.n++;
 }
 
-/* A file that is none of ours, or torn, is left alone. */
+/* Foreign and truncated files are left alone. */
 static void read_one(struct service *s, const char *name, char *text)
 {
 	struct batch *b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_look.c - batches are asked about: list, one, results, cancel */
+/* batch_look.c - queries about batches: list, state, results, cancellation */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static json_t *verdict_of(const struct batch_job *j)
 	return j->verdict[0] ? json_string(j->verdict) : json_null();
 }
 
-/* How many are how far, and how often each verdict was given. */
+/* Counts jobs per state and per verdict. */
 json_t *batch_summary(const struct service *s, const struct batch *b)
 {
 	json_t *states = json_pack("{s:i, s:i, s:i, s:i}", "queued", 0, "running", 0, "finished", 0, "lost", 0);
@@ -83,7 +83,7 @@ static json_t *document(const struct service *s, const struct batch *b)
 	return doc;
 }
 
-/* A line: the result with the job's name before its members; of one whose result is no longer here, what is known. */
+/* One line: the result with the job's name as first member; if the result is gone, what is known. */
 static void put_result(const struct service *s, const struct batch_job *j, struct buf *out)
 {
 	const struct execution *x = executions_find(&s->executions, j->id);
@@ -111,9 +111,9 @@ static bool is_over(const struct batch_job *j)
 	return j->state == JOB_ENDED || j->state == JOB_LOST;
 }
 
-/* ---- asks --------------------------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------------------- */
 
-/* NULL: there is none that the token may see here, and it has been answered so, or is about to be by the queue. */
+/* NULL: not found or not visible to the token; it has been answered, or the queue will answer it. */
 static struct batch *find(struct service *s, const struct request *req)
 {
 	const char *id = message_text(req->m, FIELD_id);

@@ -100,7 +100,7 @@ void batches_add(struct service *s, struct batch *b)
 	s->batches.n_held += b->n_held;
 }
 
-/* ---- one after the other ---------------------------------------------------------------------------------- */
+/* ---- admission ------------------------------------------------------------------------------------------------ */
 
 static void leave_held(struct service *s, struct batch *b, struct batch_job *j, enum batch_job_state state)
 {
@@ -114,7 +114,7 @@ static void leave_held(struct service *s, struct batch *b, struct batch_job *j, 
 	b->n_entered += state == JOB_ENTERED;
 }
 
-/* False: not now. */
+/* False: the quota or the queue refuses it for now. */
 static bool let_in(struct service *s, struct batch *b, struct batch_job *j, uint64_t now_ns)
 {
 	struct execution *x = executions_find(&s->executions, j->id);
@@ -124,7 +124,7 @@ static bool let_in(struct service *s, struct batch *b, struct batch_job *j, uint
 	uint32_t retry_after = 1;
 	enum admission_answer how;
 
-	if (!x) { /* it cannot be, since whoever drops it tells us */
+	if (!x) { /* unreachable: batch_on_drop() is called for every dropped execution */
 		leave_held(s, b, j, JOB_LOST);
 		return true;
 	}
@@ -157,7 +157,7 @@ static void feed(struct service *s, struct batch *b, uint64_t now_ns)
 			return;
 }
 
-/* Few in a turn: others are to be served meanwhile. */
+/* A few per turn, so that the loop can serve others. */
 static void cancel_held(struct service *s, struct batch *b)
 {
 	for (size_t i = 0; i < BATCH_CANCELS && skip_to_held(b) < b->n; i++) {
@@ -215,7 +215,7 @@ void batch_cancel(struct service *s, struct batch *b)
 	}
 }
 
-/* ---- what executions tell ------------------------------------------------------------------------------------ */
+/* ---- notifications from executions --------------------------------------------------------------------------- */
 
 static void on_over(struct service *s, struct execution *x, enum batch_job_state state)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches: many jobs that were asked for at once.
+ * Batches: many jobs submitted in one request.
  *
- * Each job is an asynchronous execution with an id, a line in the ledger and a record of its own; a batch knows which they are
- * and how they ended.  They wait beside the queue and are let in a few at a time, oldest batch first, so that a thousand jobs
- * neither fill the queue for others nor fail at a quota: what the quota refuses now is tried again when it says.
+ * Each job is an asynchronous execution with its own id, ledger line and record; the batch knows their ids and
+ * outcomes.  Jobs are held outside the queue and admitted a few at a time, oldest batch first, so that a thousand of
+ * them neither fill the queue nor fail at a quota: a job that the quota refuses is retried when admission says.
  *
- *	held -> entered (waits in the queue, or runs) -> ended
- *	  `------------------- cancelled ----------------^        lost: the service ended before it did
+ *	held -> entered (in the queue, or running) -> ended
+ *	  `------------------- cancelled ----------------^        lost: the service stopped before the job ended
  *
- * With a queue, others than the front that accepted it have to know of it: then it is in a bucket instead (queue_batches.c).
+ * With a broker queue all fronts must know the batch; it is then stored in a bucket instead (queue_batches.c).
  *
- * STATE/serve/batches/ID has the owner, the time and the ids, written before the client is told; how each of them ended is in
- * the ledger.  So a batch is there after a restart, with what became of it.  Results stay as long as executions do.
+ * STATE/serve/batches/ID has the owner, the time and the ids, written before the client is answered; the outcomes are
+ * in the ledger.  So a batch and its outcomes survive a restart.  Results are kept as long as executions are.
  *
- *   RULE B1  A batch lives as long as one of its executions is held or entered; then until there are BATCHES_MAX younger.
- *   RULE B2  An execution points to its batch until it has ended or was dropped; the batch knows it by its id only.
+ *   RULE B1  A batch exists as long as one of its executions is held or entered; a finished one may be dropped when
+ *   there are BATCHES_MAX.
+ *   RULE B2  An execution points to its batch until it has ended or was dropped; the batch refers to it by id only.
  */
 #ifndef SERVER_RUNNER_BATCHES_H
 #define SERVER_RUNNER_BATCHES_H
@@ -28,38 +29,40 @@
 #include "sys/statedir.h"
 
 #define BATCHES_MAX         256
-#define BATCH_HELD_MAX      20000 /* jobs that wait beside the queue, of all */
+#define BATCH_HELD_MAX      20000 /* held jobs of all batches */
 #define BATCH_HELD_OF_TOKEN 5000
 #define BATCH_RETRY_S       10
 #define BATCH_WATCHES_MAX   16
-#define BATCH_AHEAD_MIN     8  /* of one batch, in the queue or running: or twice as many as run at once */
-#define BATCH_CANCELS       32 /* of one turn: each is begun, to be on record */
+/* entered jobs of one batch: at most this or twice the number of slots, whichever is more */
+#define BATCH_AHEAD_MIN 8
+/* held jobs cancelled per turn of the loop: each is started in order to be recorded */
+#define BATCH_CANCELS 32
 
 enum batch_job_state { JOB_HELD, JOB_ENTERED, JOB_ENDED, JOB_LOST };
 
 struct batch_job {
 	enum batch_job_state state;
 	char id[EXECUTION_ID_LEN + 1];
-	char verdict[TOKEN_WORD_MAX + 1]; /* of one that has ended */
-	char *name;                       /* the client's own */
+	char verdict[TOKEN_WORD_MAX + 1]; /* if it has ended */
+	char *name;                       /* given by the client */
 	uint64_t memory;
-	/* of one that another front has promised (queue_batch_ask.c) */
+	/* of a batch that another front accepted (queue_batch_ask.c) */
 	bool is_begun, is_told;
-	char *result; /* heap; NULL: there is none, or no room for it */
+	char *result; /* NULL: there is none, or no room for it */
 	size_t result_len;
 };
 
 struct batch {
-	TAILQ_ENTRY(batch) in_age; /* the oldest first */
+	TAILQ_ENTRY(batch) in_age; /* oldest first */
 	char id[EXECUTION_ID_LEN + 1], owner[TOKEN_NAME_MAX + 1];
 	struct quota quota;
-	uint64_t created_ns, ended_ns; /* time of day */
-	uint64_t again_ns;             /* nobody is let in before; of a clock that never goes back */
+	uint64_t created_ns, ended_ns; /* wall clock */
+	uint64_t again_ns;             /* monotonic: nothing is admitted before */
 	bool is_cancelled;
-	bool is_shared; /* all fronts know it: it is in the bucket */
+	bool is_shared; /* stored in the bucket */
 	struct batch_job *job;
-	size_t n, next /* no job before it is held */, n_held, n_entered;
-	uint32_t watch[BATCH_WATCHES_MAX]; /* tags of those who get results as they come */
+	size_t n, next /* index: no job before it is held */, n_held, n_entered;
+	uint32_t watch[BATCH_WATCHES_MAX]; /* tags of requests that stream results */
 	size_t n_watches;
 };
 
@@ -67,52 +70,52 @@ TAILQ_HEAD(batch_list, batch);
 
 struct batches {
 	struct batch_list all;
-	size_t n, n_held; /* n_held: jobs, of all */
+	size_t n, n_held; /* n_held: jobs of all batches */
 	struct statedir dir;
 };
 
 struct service;
 
 void batches_init(struct batches *b);
-/* Reads what an earlier process left; the ledger must be open. */
+/* Reads the batches of an earlier process; the ledger must be open. */
 int batches_open(struct service *s, struct brig_error *err);
-/* After the executions. */
+/* To be called after the executions are released. */
 void batches_close(struct service *s);
 
 struct batch *batches_find(const struct batches *b, const char *id);
-/* One with room for n jobs, of which none is there yet; NULL: no memory.  It is in no list. */
+/* A batch with room for n jobs, not in the list; NULL: out of memory. */
 struct batch *batch_new(size_t n, const char *owner);
 void batch_free(struct batch *b);
 bool batch_is_over(const struct batch *b);
-/* Makes room by forgetting the oldest that is over; false: there is none. */
+/* Makes room by dropping the oldest finished batch; false: there is none. */
 bool batches_make_room(struct service *s);
 void batches_add(struct service *s, struct batch *b);
 
-/* Lets in who may be let in; call it when a place may be free, and at the time that batches_patience() says. */
+/* Admits held jobs; to be called when a slot may be free, and when the time of batches_patience() has passed. */
 void batches_feed(struct service *s);
-/* The milliseconds that may be waited, given what others wait for (-1: for ever). */
+/* Poll timeout in milliseconds, at most others_ms (-1: none). */
 int batches_patience(const struct service *s, int others_ms);
 void batch_cancel(struct service *s, struct batch *b);
 
-/* executions.c tells: it has ended, and its result is there; it is gone without an end. */
+/* Called by executions.c: the execution has ended with a result, or was dropped without one. */
 void batch_on_end(struct service *s, struct execution *x);
 void batch_on_drop(struct service *s, struct execution *x);
 
-/* True: the tag was of one who watched a batch, and has been answered. */
+/* The client has gone.  True: the tag belonged to a stream of results, which has been answered. */
 bool batches_gone(struct service *s, uint32_t tag);
-/* Nobody is there any more to be answered. */
+/* The front has gone: ends all streams. */
 void batches_all_gone(struct service *s);
-/* batch_look.c: somebody's result, and the end if that was the last one, to those who watch. */
+/* batch_look.c: sends a job's result to the streams, and the summary if it was the last job. */
 void batch_tell(struct service *s, struct batch *b, size_t job);
 
-/* batch_look.c, of batches here and of other fronts: what is answered, and events to one who watches. */
+/* batch_look.c, also for batches of other fronts: answers, and events of streams */
 struct request;
 void batch_answer_state(struct service *s, const struct request *req, uint16_t status, const struct batch *b);
 void batch_answer_results(struct service *s, const struct request *req, const struct batch *b);
 void batch_send_result(struct service *s, uint32_t tag, const struct batch_job *j);
 void batch_send_done(struct service *s, uint32_t tag, const struct batch *b);
 
-/* batch_accept.c: one whose promise is kept by the queue begins; or comes to nothing; and what its client is told. */
+/* batch_accept.c: starts a batch whose promise the queue keeps; discards one; answers 202 */
 void batch_begin(struct service *s, const struct token *token, struct batch *b);
 void batch_drop_all(struct service *s, struct batch *b);
 void batch_answer_accepted(struct service *s, uint32_t tag, const char *id, size_t n, const char *state,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine.c - what is taken from the runner
+ * confine.c - the capabilities of the runner
  *
- * It starts inspectors and proxies, and reads what programs leave (docs/ARCHITECTURE.md), so it cannot be without rights; but of
- * root's it keeps only those of server/capabilities.def.  It makes no cell: whoever does is started by the master (keepers.h).  It
- * has no CAP_SYS_ADMIN above all: what it mounts, to unpack something there, is mounted in user namespaces, which whoever makes
- * them owns.  It is done at its args, so that everything below starts without them.
+ * The runner starts inspectors and proxies and reads what programs leave (docs/ARCHITECTURE.md), so it needs some of
+ * root's capabilities, but only those of server/capabilities.def.  It creates no cells; keepers do, which the master
+ * starts (keepers.h).  Above all it lacks CAP_SYS_ADMIN: file systems for unpacking are mounted in user namespaces,
+ * whose creator has the capabilities for that.  The others are dropped at startup, so that no child has them.
  *
- * Hosts may let only CAP_SYS_ADMIN make user namespaces, or have rights in them; how is theirs to choose (a sysctl, AppArmor).
- * So it is tried, by a child that has given up the rest: where such a one cannot mount, the runner keeps that capability,
- * and says so.
+ * Some hosts allow only processes with CAP_SYS_ADMIN to create user namespaces or to have capabilities in them (sysctl,
+ * AppArmor, other means).  This is tested by a child that has dropped everything else: if it cannot mount, the runner
+ * keeps CAP_SYS_ADMIN and logs that.
  *
- * Direct runs take more, and are nobody's by default: when the policy is read, and says nothing of them, that goes, too.
+ * Direct runs need more capabilities; these are dropped as well unless the policy permits direct runs.
  */
 #include "server/runner/confine.h"
 
@@ -25,9 +25,9 @@
 #include "sys/private_fs.h"
 #include "sys/proc.h"
 
-static unsigned kept; /* of rights.h */
+static unsigned kept; /* as in rights.h */
 
-/* A user namespace, and a mount in it, with no more than would be kept. */
+/* Tries to mount in a new user namespace with only the capabilities that would be kept. */
 static bool can_do_without_fallback(void)
 {
 	pid_t pid = fork();

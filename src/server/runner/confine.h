@@ -4,9 +4,12 @@
 
 #include "base/err.h"
 
-/* Gives up what the runner does not need; before it has read anything. */
+/* Drops unneeded capabilities; called before the runner reads anything. */
 int runner_confine(struct brig_error *err);
-/* ... and what only direct runs take, if the policy has none; refused if it has and that is gone. */
+/*
+ * Then drops those for direct runs unless the policy permits them.  Refused if the policy permits them and they were
+ * dropped before.
+ */
 int runner_confine_to_policy(bool has_direct_runs, struct brig_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environments.c - package sets that have a name are made, looked at and removed
+ * environments.c - named package sets: creation, queries, removal
  *
- * Making one is an execution: it waits in the queue, is stepped, cancelled and recorded like any other (accept.c), and its
- * result says what went wrong.  So an environment is "creating" as long as there is such an execution, and then it is there
- * or not.  What a token does not have in its list of environments does not exist for it.
+ * Creating one is an execution: it is queued, stepped, cancelled and recorded like any other (accept.c), and its result
+ * reports errors.  An environment has the state "creating" while such an execution exists; afterwards it exists or does
+ * not.  To a token, environments outside its list do not exist.
  */
 #include <jansson.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "server/runner/answerers.h"
 #include "server/runner/requests.h"
 
-/* The execution that makes it now; NULL: none does. */
+/* The unfinished execution that creates it; NULL: none. */
 static const struct execution *maker_of(const struct service *s, const char *name)
 {
 	const struct execution *x;
@@ -33,7 +33,7 @@ bool environment_is_taken(struct service *s, const struct request *req)
 	char *text = NULL;
 
 	if (req->route != ROUTE_environment_make || !name || token_makes(req->token, name, &err) < 0)
-		return false; /* whoever may not is told so later */
+		return false; /* the token's permission is checked later */
 	x = maker_of(s, name);
 	if (x) {
 		answer_error(s, req, 409, "the environment '%.64s' is being made already, by the execution %s", name,
@@ -48,14 +48,14 @@ bool environment_is_taken(struct service *s, const struct request *req)
 	return true;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------------------------- */
 
 static json_t *document_of_maker(const struct execution *x)
 {
 	return json_pack("{s:s, s:s, s:s}", "name", x->makes, "state", "creating", "execution", x->id);
 }
 
-/* The library's object with the state in one word. */
+/* Adds the member "state" to the library's object. */
 static void add_state(json_t *row)
 {
 	const char *set = json_string_value(json_object_get(row, "set")), *state = "ready";
@@ -107,7 +107,7 @@ static void answer_none(struct service *s, const struct request *req, const char
 		     req->token->environments.n ? " among those of this token" : "");
 }
 
-/* The name that the path has, if the token sees it; NULL: it has been answered. */
+/* The name in the path, if the token may see it; NULL: it has been answered. */
 static const char *name_of(struct service *s, const struct request *req)
 {
 	const char *name = message_text(req->m, FIELD_id);
@@ -146,7 +146,7 @@ void handle_environment(struct service *s, struct request *req)
 	answer_json(s, req, 200, doc);
 }
 
-/* ---- removing ------------------------------------------------------------------------------------------------ */
+/* ---- removal -------------------------------------------------------------------------------------------------- */
 
 void handle_environment_delete(struct service *s, struct request *req)
 {

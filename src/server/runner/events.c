@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - what happens to an execution, as objects of docs/EVENTS.md
+ * events.c - the events of an execution, as in docs/EVENTS.md
  *
- * Each is sent to who watches now and written down for who comes later.  What is written down is bounded: of samples every
- * second one goes when there are too many; when the log is full the rest is left out, which a notice in its place says, and
- * which the result has anyway.
+ * Each event is sent to the clients that watch and logged for later ones.  The log is bounded: when there are too many
+ * samples, every second one is removed; when it is full, further events are omitted and a notice says so.  The result
+ * is complete in any case.
  *
- * What the program wrote is text if it is UTF-8.  Pieces come as the pipe gave them, so a character may arrive in two: its
- * beginning waits for the rest.  A piece that is no UTF-8 is base64, whole.
+ * Output is sent as text if it is valid UTF-8.  It arrives in arbitrary pieces, so an incomplete character at the end
+ * of a piece is held back for the next one.  A piece that is not valid UTF-8 is sent in base64 as a whole.
  */
 #include <jansson.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void drop_logged(struct execution *x, size_t i)
 	free(x->log[i].text);
 }
 
-/* Every second sample goes. */
+/* Removes every second sample. */
 static void thin_samples(struct execution *x)
 {
 	size_t kept = 0, seen = 0;
@@ -60,7 +60,7 @@ static bool make_room(struct execution *x)
 	return true;
 }
 
-/* Takes the text. */
+/* Takes ownership of the text. */
 static void log_event(struct execution *x, enum event_kind kind, char *text, size_t len)
 {
 	if (kind == EVENT_sample && x->n_samples == LOG_SAMPLES_MAX)
@@ -86,7 +86,7 @@ void events_release(struct execution *x)
 
 /* ---- events ------------------------------------------------------------------------------------------- */
 
-/* To who watches, and into the log.  Takes the text. */
+/* Sends the event to watching clients and logs it.  Takes ownership of the text. */
 static void spread(struct execution *x, enum event_kind kind, char *text, size_t len)
 {
 	for (size_t i = 0; i < x->n_listeners; i++)
@@ -95,7 +95,7 @@ static void spread(struct execution *x, enum event_kind kind, char *text, size_t
 	log_event(x, kind, text, len);
 }
 
-/* Takes the object; one that there is no memory for is left out, and the log says so. */
+/* Takes ownership of the object.  If there is no memory, the event is omitted and the log marked as incomplete. */
 void events_put(struct execution *x, enum event_kind kind, json_t *event)
 {
 	char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
@@ -166,16 +166,16 @@ static void on_sample(void *user, const struct brig_sample *s)
 			     (json_int_t)s->pids, "output_bytes", (json_int_t)s->output_bytes));
 }
 
-/* ---- what the program writes ---------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------------------- */
 
 /*
- * An event fits a record, whatever is in it: one that does not would be a file in memory, and thousands of those, waiting for a
- * reader that sleeps, would be more descriptors than the front has.
+ * Each event must fit into a record.  A longer one would be a file in memory, and thousands of these, queued for a slow
+ * reader, would exhaust the front's descriptors.
  */
-#define TEXT_PIECE  (CHANNEL_INLINE_MAX / 6 - 64)     /* a control character has six */
-#define BYTES_PIECE (CHANNEL_INLINE_MAX / 4 * 3 - 96) /* of base64 */
+#define TEXT_PIECE  (CHANNEL_INLINE_MAX / 6 - 64)     /* an escaped control character has six bytes */
+#define BYTES_PIECE (CHANNEL_INLINE_MAX / 4 * 3 - 96) /* in base64 */
 
-/* Cut between characters. */
+/* Splits text between characters. */
 static void put_text(struct execution *x, enum event_kind kind, const char *data, size_t len)
 {
 	while (len > 0) {
@@ -247,7 +247,7 @@ void events_attach(struct execution *x, struct brig_request *req)
 
 /* ---- the end ---------------------------------------------------------------------------------------------- */
 
-/* The result is the library's document, as it is. */
+/* The result is the library's document, embedded verbatim. */
 static bool verdict_text(const struct execution *x, struct buf *out)
 {
 	buf_addf(out, "{\"event\":\"verdict\",\"id\":\"%s\",\"verdict\":\"%s\",\"result\":", x->id, x->verdict);
@@ -276,7 +276,7 @@ static void flush_cut(struct execution *x)
 		}
 }
 
-/* One that is too long for a message, or for memory, is told without its result. */
+/* If the verdict with its result exceeds a message or memory, it is sent without. */
 static void make_verdict(const struct execution *x, struct buf *out)
 {
 	if (verdict_text(x, out))

@@ -33,7 +33,7 @@ void executions_init(struct executions *e)
 	TAILQ_INIT(&e->finished);
 }
 
-/* Ids are random letters: any of them will do. */
+/* Ids are random, so any of their characters are a good hash. */
 static size_t bucket_of(const char *id)
 {
 	size_t h = 0;
@@ -107,7 +107,7 @@ struct execution *execution_new_elsewhere(struct service *s, const char *id, con
 	x->service = s;
 	x->kept = FD_NONE;
 	x->state = EXECUTION_RUNNING;
-	x->is_async = true; /* nobody here is the one for whom it runs */
+	x->is_async = true; /* no client of this node is its starter */
 	x->kind = execution_kind_name(BRIG_KIND_CODE);
 	x->priority = ADMISSION_DEFAULT_PRIORITY;
 	s->executions.n_runs++;
@@ -116,7 +116,7 @@ struct execution *execution_new_elsewhere(struct service *s, const char *id, con
 	return x;
 }
 
-/* What is only needed until it has finished. */
+/* Frees what only an unfinished execution needs. */
 static void forget_job(struct service *s, struct execution *x)
 {
 	if (x->job)
@@ -162,7 +162,7 @@ void execution_drop(struct service *s, struct execution *x)
 	free(x);
 }
 
-/* The oldest go, but not what is still to be answered. */
+/* Drops the oldest finished ones, except those whose 202 has not been sent. */
 static void drop_oldest(struct service *s)
 {
 	struct executions *e = &s->executions;
@@ -191,7 +191,7 @@ void executions_release(struct service *s)
 	}
 }
 
-/* ---- who waits -------------------------------------------------------------------------------------------- */
+/* ---- listeners ----------------------------------------------------------------------------------------------- */
 
 bool execution_listen(struct execution *x, uint32_t tag, enum listener_kind kind, bool is_starter)
 {
@@ -224,7 +224,7 @@ void execution_answer_result(struct service *s, const struct execution *x, uint3
 				      .len = x->result ? x->result_len : sizeof(none) - 1 });
 }
 
-/* The listener of this tag; x->n_listeners: there is none. */
+/* Index of the listener with this tag; x->n_listeners: none. */
 static size_t find_listener(const struct execution *x, uint32_t tag)
 {
 	size_t i = 0;
@@ -234,7 +234,7 @@ static size_t find_listener(const struct execution *x, uint32_t tag)
 	return i;
 }
 
-/* Whoever it ran for has gone. */
+/* The client for which it ran has disconnected. */
 static void end_unwanted(struct service *s, struct execution *x)
 {
 	if (x->is_async)
@@ -258,7 +258,8 @@ static void leave(struct service *s, struct execution *x, size_t i)
 	for (i = 0; i < x->n_listeners && x->listener[i].kind != WAITS_FOR_RESULT; i++)
 		;
 	if (i < x->n_listeners) {
-		x->listener[i].is_starter = true; /* the same request again, by its idempotency key */
+		/* a client that repeated the request with its Idempotency-Key takes over */
+		x->listener[i].is_starter = true;
 		return;
 	}
 	end_unwanted(s, x);
@@ -279,7 +280,10 @@ void executions_gone(struct service *s, uint32_t tag)
 	}
 }
 
-/* The next one that somebody may wait for.  Those that have finished may go whenever another one finishes. */
+/*
+ * The next unfinished one, the only ones with listeners.  A finished one must not be held as `next`, since it may be
+ * dropped whenever another finishes.
+ */
 static struct execution *next_unfinished(struct execution *x)
 {
 	while (x && x->state == EXECUTION_FINISHED)
@@ -319,7 +323,7 @@ void executions_cancel(struct service *s, uint32_t tag)
 	}
 }
 
-/* Of a program that no signal can be sent to. */
+/* Signals that end a program which cannot receive signals (yet). */
 static bool asks_for_end(int signal)
 {
 	return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
@@ -342,9 +346,12 @@ void executions_signal(struct service *s, uint32_t tag, int signal)
 	}
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------------------------- */
 
-/* A receipt is laid out for people, and a result is one line of a batch's: no string of JSON has the end of a line in it. */
+/*
+ * Receipts are pretty-printed, but a result must be one line in a batch's results.  JSON strings contain no newlines,
+ * so they can be removed.
+ */
 static void add_in_one_line(struct buf *out, const char *json)
 {
 	while (*json) {
@@ -356,7 +363,7 @@ static void add_in_one_line(struct buf *out, const char *json)
 	}
 }
 
-/* The result's document; a receipt, if one was asked for, is a member more. */
+/* Keeps the result's document, with the receipt, if requested, as an additional member. */
 static void keep_result(struct execution *x, const struct brig_result *r)
 {
 	const char *receipt = brig_result_receipt(r);
@@ -378,7 +385,7 @@ static void keep_result(struct execution *x, const struct brig_result *r)
 		x->result = buf_take(&with);
 	} else {
 		x->result_len = strlen(text);
-		x->result = text; /* of malloc(), as brig_free() is free() */
+		x->result = text; /* allocated with malloc(); brig_free() is free() */
 	}
 	if (!x->result)
 		x->result_len = 0;
@@ -396,7 +403,7 @@ static void take_result(struct execution *x, const struct brig_result *r, uint64
 	keep_result(x, r);
 }
 
-/* What it was, and how it ended, is known. */
+/* Common end of executions, local or remote: the verdict is set. */
 static void conclude(struct service *s, struct execution *x, uint64_t cpu_ns)
 {
 	struct executions *e = &s->executions;
@@ -406,7 +413,7 @@ static void conclude(struct service *s, struct execution *x, uint64_t cpu_ns)
 	admission_leave(s->admission, &x->ticket, cpu_ns, clock_now_ns());
 	traces_finish(x);
 	forget_job(s, x);
-	if (!x->remote || !x->remote->is_adopted) { /* whoever promised it counts it */
+	if (!x->remote || !x->remote->is_adopted) { /* the front that accepted it counts it */
 		s->counts.finished++;
 		s->counts.cancelled += str_eq(x->verdict, "cancelled");
 	}
@@ -425,7 +432,7 @@ static void conclude(struct service *s, struct execution *x, uint64_t cpu_ns)
 	drop_oldest(s);
 }
 
-/* Takes the result; NULL: there was no memory for one. */
+/* Takes ownership of the result; NULL: out of memory. */
 static void finish(struct service *s, struct execution *x, struct brig_result *r)
 {
 	uint64_t cpu_ns = 0;
@@ -514,7 +521,7 @@ void execution_cancel(struct service *s, struct execution *x)
 		(void)brig_run_cancel(x->run);
 		return;
 	}
-	/* It is begun to be cancelled, so that it has a result and is on record like any other. */
+	/* A waiting execution is started in cancelled state, so that it gets a result and a record like any other. */
 	admission_leave(s->admission, &x->ticket, 0, clock_now_ns());
 	execution_start(s, x);
 }

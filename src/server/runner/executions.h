@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executions: what was accepted, from then on until it is forgotten.
+ * Executions, from acceptance until they are forgotten.
  *
  *	accepted -> queued -> running -> finished -> forgotten
  *	               |         ^          ^
- *	               |         +- at once, if there is room
- *	               +- its client has gone: dropped, as if it had never been
+ *	               |         +- immediately, if a slot is free
+ *	               +- its client has disconnected: dropped without a trace
  *
- * Who waits for one is a listener: the tag of a request that is still to be answered.  The starter of a synchronous or streamed
- * execution is the only one for whom it runs: if he goes, it is cancelled.  Others who wait for the same result, or watch,
- * come and go.
+ * A listener is the tag of a request that is answered by the execution.  A synchronous or streamed execution runs for
+ * its starter: if that client disconnects, the execution is cancelled.  Other clients that wait for the same result or
+ * watch it may come and go.
  *
- * What is finished stays, with its result and its events, until there is too much of it; then the oldest goes, and the
- * history answers for it.
+ * A finished execution is kept with its result and events until the limits below are exceeded; then the oldest is
+ * dropped, and only the history has it.
  */
 #ifndef SERVER_RUNNER_EXECUTIONS_H
 #define SERVER_RUNNER_EXECUTIONS_H
@@ -38,8 +38,8 @@ enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED }
 
 /* How a listener is answered. */
 enum listener_kind {
-	WAITS_FOR_RESULT, /* with the result */
-	WATCHES,          /* event by event */
+	WAITS_FOR_RESULT, /* with the result, at the end */
+	WATCHES,          /* with events as they occur */
 };
 
 struct waiting_ask {
@@ -54,7 +54,7 @@ struct logged {
 	size_t len;
 };
 
-/* Of one stream of the program: the beginning of a character whose rest has not come yet. */
+/* The incomplete UTF-8 character at the end of an output stream so far. */
 struct cut_character {
 	char bytes[4];
 	size_t len;
@@ -67,36 +67,37 @@ struct remote;
 struct watchers;
 
 struct execution {
-	TAILQ_ENTRY(execution) in_age; /* of all, the youngest first */
+	TAILQ_ENTRY(execution) in_age; /* all executions, youngest first */
 	LIST_ENTRY(execution) in_bucket;
-	TAILQ_ENTRY(execution) in_promised; /* answers of 202 that wait for the ledger */
-	TAILQ_ENTRY(execution) in_finished; /* those that have, the first one first */
+	TAILQ_ENTRY(execution) in_promised; /* waiting for the ledger before 202 is answered */
+	TAILQ_ENTRY(execution) in_finished; /* finished ones, first to finish first */
 	struct service *service;
 	char id[EXECUTION_ID_LEN + 1];
 	char owner[TOKEN_NAME_MAX + 1];
 	enum execution_state state;
-	bool is_async, is_promised /* on that list */, is_watched /* its run is in the epoll */, is_cancelled;
-	bool has_key;              /* somebody may ask for it again by an idempotency key */
-	uint8_t asked[SHA256_LEN]; /* what was asked then (idempotency.h) */
+	bool is_async, is_promised /* on the list of promises */, is_watched /* the run is in the epoll set */,
+		is_cancelled;
+	bool has_key;              /* a request with an Idempotency-Key may refer to it */
+	uint8_t asked[SHA256_LEN]; /* hash of that request (idempotency.h) */
 	uint32_t promise_tag;
-	struct batch *batch; /* that it is of, until it has ended; NULL: none */
+	struct batch *batch; /* NULL: none, or the execution has ended */
 	size_t batch_job;
-	char workspace[EXECUTION_ID_LEN + 1]; /* that it runs on; "": none */
+	char workspace[EXECUTION_ID_LEN + 1]; /* the workspace it runs on; "": none */
 	uint64_t workspace_version;
 	bool keeps;
-	int kept; /* what it changed, as an archive, while it runs; FD_NONE: nothing is to be kept */
-	uint64_t created_ns, started_ns, ended_ns; /* time of day; 0: not yet */
+	int kept; /* archive of the changed files, while it runs; FD_NONE: they are not kept */
+	uint64_t created_ns, started_ns, ended_ns; /* wall clock; 0: not yet */
 	struct ticket ticket;
-	struct host *host;         /* NULL when it has finished */
-	struct job *job;           /* likewise */
-	struct brig_run *run;      /* NULL: none is under way */
-	struct delivery *delivery; /* of the queue, that it is run for here; NULL: of none (queue_worker.c) */
-	struct remote *remote;     /* it runs elsewhere (queue_front.c); NULL: here */
-	struct watchers *watchers; /* fronts that are told what happens to it (queue_watch.c); NULL: none */
-	bool is_lost;              /* nobody knows how it would have ended */
-	/* what is told of it */
+	struct host *host;         /* NULL when finished */
+	struct job *job;           /* NULL when finished */
+	struct brig_run *run;      /* NULL: not running here */
+	struct delivery *delivery; /* the queue's job that this node runs (queue_worker.c); NULL: none */
+	struct remote *remote;     /* it runs on another node (queue_front.c); NULL: here */
+	struct watchers *watchers; /* fronts that receive its events (queue_watch.c); NULL: none */
+	bool is_lost;              /* its outcome is unknown */
+	/* for documents */
 	const char *kind;
-	char makes[TOKEN_WORD_MAX + 1]; /* the environment that it makes; "": none */
+	char makes[TOKEN_WORD_MAX + 1]; /* the environment that it creates; "": none */
 	uint32_t priority;
 	enum door door;
 	char language[TOKEN_WORD_MAX + 1], trust[TOKEN_WORD_MAX + 1], verdict[TOKEN_WORD_MAX + 1];
@@ -104,12 +105,12 @@ struct execution {
 	size_t n_listeners, room_listeners;
 	struct logged *log;
 	size_t n_logged, room_logged, n_samples, log_bytes;
-	bool log_is_cut; /* there was more */
+	bool log_is_cut; /* events were left out */
 	struct cut_character cut[2];
-	struct trace_steps *trace; /* while it runs, if traces are exported; NULL: none */
-	char *result;              /* JSON, when it has finished; NULL: there was no memory for it */
+	struct trace_steps *trace; /* NULL: traces are not exported */
+	char *result;              /* JSON, when finished; NULL: out of memory */
 	size_t result_len;
-	char *unlisted; /* what the result's document has not, for who shows it as its own; NULL: nothing */
+	char *unlisted; /* members that the result's document lacks, for the command line; NULL: none */
 };
 
 TAILQ_HEAD(execution_list, execution);
@@ -125,62 +126,65 @@ struct executions {
 extern const char *const execution_state_name[];
 
 void executions_init(struct executions *e);
-/* Ends all: runs are cancelled and waited for; nobody is told. */
+/* Cancels all runs and waits for them; listeners are not answered. */
 void executions_release(struct service *s);
 
-/* NULL: there is none of that id. */
+/* NULL: not found. */
 struct execution *executions_find(const struct executions *e, const char *id);
 
-/* One that is in no queue yet; takes the job.  NULL: no memory, and the job is still the caller's. */
+/* A new one, not in the queue; takes the job.  NULL: out of memory, and the job stays the caller's. */
 struct execution *execution_new(struct service *s, const struct token *owner, struct job *job);
-/* Likewise with an id that it has already. */
+/* The same with a given id. */
 struct execution *execution_new_named(struct service *s, const struct token *owner, struct job *job, const char *id);
-/* One that another front has promised and that runs elsewhere; NULL: no memory. */
+/* One that another front accepted and another node runs; NULL: out of memory. */
 struct execution *execution_new_elsewhere(struct service *s, const char *id, const char *owner);
-const char *execution_kind_name(uint64_t kind); /* of an enum brig_kind, or what was said to be one */
-/* Ends one that ran elsewhere and whose verdict is set; takes both texts, which may be NULL. */
+const char *execution_kind_name(uint64_t kind); /* of an enum brig_kind; "code" for unknown numbers */
+/* Ends one that ran on another node, whose verdict is set; takes both texts, which may be NULL. */
 void execution_conclude(struct service *s, struct execution *x, char *result, char *unlisted, uint64_t cpu_ns);
-/* Begins its run, and goes on with it as far as that is possible now. */
+/* Starts the run and steps it once. */
 void execution_start(struct service *s, struct execution *x);
-/* Goes on with it; it may have finished when this returns. */
+/* Continues the run; the execution may have finished on return. */
 void execution_step(struct service *s, struct execution *x);
-/* It is to end with the verdict "cancelled", whether it waits or runs. */
+/* Ends it with the verdict "cancelled", whether it waits or runs. */
 void execution_cancel(struct service *s, struct execution *x);
-/* One that waits will not run: who waits for it is told, and it is gone. */
+/* Drops one that waits; its listeners are answered 503. */
 void execution_turn_away(struct service *s, struct execution *x);
-/* Of the request that asked for it; "-": that is not known any more. */
+/* The id of the request that submitted it; "-": no longer known. */
 const char *execution_request_id(const struct execution *x);
-/* Forgets it, wherever it is: nothing of it may be under way. */
+/* Removes it from all lists and frees it; it must not be running here. */
 void execution_drop(struct service *s, struct execution *x);
 
-/* False: too many, or no memory. */
+/* False: too many listeners, or out of memory. */
 bool execution_listen(struct execution *x, uint32_t tag, enum listener_kind kind, bool is_starter);
-/* Who asked with this tag has gone: what is open is answered, and what ran for nobody else is cancelled. */
+/*
+ * The client with this tag has disconnected: its request is answered, and an execution that ran only for it is
+ * cancelled.
+ */
 void executions_gone(struct service *s, uint32_t tag);
-/* The same of everybody who waits for anything. */
+/* The front has gone: the same for all clients. */
 void executions_all_gone(struct service *s);
-/* Who asked with this tag, and for whom it runs, wants it to end. */
+/* The client with this tag, if it is the starter, cancels the execution. */
 void executions_cancel(struct service *s, uint32_t tag);
-/* Likewise wants its program to have a signal. */
+/* The client with this tag, if it is the starter, sends the program a signal. */
 void executions_signal(struct service *s, uint32_t tag, int signal);
-/* The present answer of one that has finished: 200 and the result. */
+/* Answers 200 with the result of a finished one. */
 void execution_answer_result(struct service *s, const struct execution *x, uint32_t tag);
 
 /* ---- events.c -------------------------------------------------------------------------------------------- */
 
-/* Sets the callbacks of the request. */
+/* Sets the callbacks of a request. */
 void events_attach(struct execution *x, struct brig_request *what);
-/* One piece of output, and any other event, which is taken. */
+/* Records and sends output, or another event; the latter takes ownership of the object. */
 void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
 void events_put(struct execution *x, enum event_kind kind, json_t *event);
-/* An event of an execution that runs elsewhere, as it came. */
+/* Records and sends an event received from another node. */
 void events_pass_on(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void events_queued(struct execution *x, size_t position);
-/* The last pieces of output, and the verdict; each listener that watches is answered and gone. */
+/* Flushes output, sends the verdict, and answers all listeners. */
 void events_finish(struct execution *x);
-/* What has happened so far, and the end if it has come, to one who watches from now on. */
+/* Sends all events so far to a new listener, and the end if it is finished. */
 void events_replay(const struct execution *x, uint32_t tag);
-void events_replay_end(const struct execution *x, uint32_t tag); /* of one that has finished: nothing else of it */
+void events_replay_end(const struct execution *x, uint32_t tag); /* of a finished one: only its end */
 void events_release(struct execution *x);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward.c - what clients of this front ask of sessions that other nodes have
+ * forward.c - requests of this front's clients for sessions on other nodes
  *
- *	asked -> address in the bucket -> sent -> events ... -> answered
- *	             |                     |  ^
- *	             |                     |  `- nothing comes: does the node have it?  it never came: sent once more
- *	             |                     `- the node says nothing, or has gone: 503, or 410 with the reason
- *	             `- none, or another token's: 404; it has ended: 410; what cannot be forwarded: 409, and whom to ask
+ *	received -> address in the bucket -> sent -> events ... -> answered
+ *	                 |                     |  ^
+ *	                 |                     |  `- silence: probe whether the node has it; if not, it was lost: send it again
+ *	                 |                     `- no response, or the node has gone: 503, or 410 with the reason
+ *	                 `- none, or of another token: 404; ended: 410
  *
- * A new session is placed here by what workers say of themselves: one that takes commands of its trust, or has its environment,
- * and of those the one with the fewest sessions.
+ * A new session is placed according to the entries of workers: among those that accept commands of its trust level, or
+ * have its environment, the one with the fewest sessions.
  */
 #include "server/runner/forward.h"
 
@@ -28,25 +28,25 @@
 
 #define FIRST_PROBE_NS  (1 * NS_PER_SEC)
 #define PROBE_NS        (2 * NS_PER_SEC)
-#define PROBES_MAX      4                /* without a word of the node */
-#define LIST_PROBES_MAX 1                /* likewise, when a list is to be complete */
-#define HEARD_NS        (5 * NS_PER_SEC) /* from a word of it to the next question */
+#define PROBES_MAX      4                /* without a response */
+#define LIST_PROBES_MAX 1                /* the same for a part of a list */
+#define HEARD_NS        (5 * NS_PER_SEC) /* from a response to the next probe */
 
 struct forward {
 	TAILQ_ENTRY(forward) in_list;
 	uint64_t serial;
 	uint32_t tag;
 	enum route route;
-	bool admin, by_link, is_sent, is_repeated, is_made /* its session was asked for again, as if to be made */;
+	bool admin, by_link, is_sent, is_repeated, is_made /* created earlier under the same Idempotency-Key */;
 	char name[TOKEN_NAME_MAX + 1], request_id[129];
-	char session[EXECUTION_ID_LEN + 1]; /* "": it is none's */
-	/* the node: where it is asked, its key, its name, and whether it is a front */
+	char session[EXECUTION_ID_LEN + 1]; /* "": none */
+	/* the node: its id, key and name, and whether it is a front */
 	char node[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1], node_name[PEER_NAME_MAX + 1];
 	bool node_serves;
-	struct buf inner; /* the request, until it was heard of */
+	struct buf inner; /* the sealed request, until it is acknowledged */
 	uint64_t probe_ns, events;
 	unsigned probes;
-	struct gathering *of; /* NULL: it is a client's own */
+	struct gathering *of; /* the list it is part of; NULL: a client's request */
 };
 
 static struct forward *find(const struct service *s, uint64_t serial)
@@ -76,7 +76,7 @@ static void drop_ask(struct service *s, struct forward *f)
 	f->inner = (struct buf)BUF_INIT(0);
 }
 
-/* It has been answered. */
+/* To be called after it has been answered. */
 static void end(struct service *s, struct forward *f)
 {
 	struct gathering *g = f->of;
@@ -107,7 +107,10 @@ static void refuse(struct service *s, struct forward *f, uint16_t status, const 
 	end(s, f);
 }
 
-/* ---- to the node ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- sending
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void tell(struct service *s, const struct forward *f, const struct buf *inner)
 {
@@ -138,9 +141,12 @@ static void send_ask(struct service *s, struct forward *f)
 	tell(s, f, &f->inner);
 }
 
-/* ---- what is sent ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- the message
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-/* What is between client, front and runner, and of no use elsewhere; credentials among it, but for a session's own. */
+/* Fields that concern only client, front and runner, including credentials other than a session's own. */
 static bool stays_here(enum field f)
 {
 	switch (f) {
@@ -155,7 +161,7 @@ static bool stays_here(enum field f)
 	case FIELD_port_domain:
 	case FIELD_place:
 	case FIELD_shared_id:
-	case FIELD_node_name: /* a list is asked of that node alone */
+	case FIELD_node_name: /* that list is requested from this node only */
 		return true;
 	default:
 		return forward_is_envelope(f);
@@ -173,7 +179,7 @@ static void put_token(struct buf *inner, const struct token *token)
 	message_put_number(inner, FIELD_quota_memory, token->quota.memory);
 }
 
-/* job: of a session that is to be made; NULL: it is none. */
+/* job: of a session to create; NULL: none. */
 static bool put_ask(const struct service *s, const struct request *req, const struct job *job, uint64_t serial,
 		    struct buf *inner)
 {
@@ -192,14 +198,14 @@ static bool put_ask(const struct service *s, const struct request *req, const st
 	while ((bytes = message_walk(req->m, &at, &f, &len)))
 		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option || f == FIELD_idempotency_key)))
 			message_put_bytes(inner, f, bytes, len);
-	if (job) /* what token and policy have left of its wishes */
+	if (job) /* as token and policy have left them */
 		message_put_text(inner, FIELD_trust,
 				 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
 	return (!job || queue_put_options(job, inner)) && queue_put_file(req->beside.files, inner) && !inner->full &&
 	       !inner->no_memory;
 }
 
-/* NULL: it has been answered, if it is a client's own. */
+/* NULL: too many; a client's request has been answered. */
 static struct forward *forward_new(struct service *s, const struct request *req, const struct job *job,
 				   struct gathering *of)
 {
@@ -238,7 +244,7 @@ static struct forward *forward_new(struct service *s, const struct request *req,
 
 enum where { NODE_LIVE, NODE_GONE, NODE_UNKNOWN };
 
-/* Whether the node is there, in the life in which it had the session. */
+/* Whether the node is alive and is still the process that had the session. */
 static enum where where_is(const struct service *s, const struct forward *f)
 {
 	const struct queue *q = &s->queue;
@@ -254,7 +260,7 @@ struct ending {
 	uint64_t created_s;
 };
 
-/* A session that is no more: what is told of it, or why nothing can be asked of it. */
+/* Answers with the description of an ended session, or with 410. */
 static void answer_ended(struct service *s, struct forward *f, const struct ending *e)
 {
 	const struct request req = { .tag = f->tag, .request_id = f->request_id };
@@ -343,7 +349,10 @@ static void on_address(struct service *s, const struct queue_op *op, const struc
 		on_found(s, f, &entry);
 }
 
-/* ---- what is taken ----------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- requests that are forwarded
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static bool is_here(const struct service *s, const char *id)
 {
@@ -397,13 +406,13 @@ void forward_to(struct service *s, const struct request *req, const struct job *
 
 	if (!f)
 		return;
-	f->session[0] = '\0';          /* what its node has instead outlives the node's process */
-	node->sessions += job != NULL; /* until it says so itself */
+	f->session[0] = '\0';          /* the object outlives the node's process, unlike a session */
+	node->sessions += job != NULL; /* until the node's next entry */
 	aim(f, node);
 	send_ask(s, f);
 }
 
-/* A worker that takes commands of this trust, or has the environment, with the fewest sessions; NULL: there is none. */
+/* The worker with the fewest sessions that accepts commands of this trust level, or has the environment; NULL: none. */
 static struct queue_node *choose(struct service *s, const struct job *job)
 {
 	struct queue *q = &s->queue;
@@ -498,9 +507,15 @@ bool forward_takes(struct service *s, struct request *req)
 	return strncmp(route_rows[req->route].path, of_one, sizeof(of_one) - 1) == 0 && take_of_one(s, req);
 }
 
-/* ---- what comes back ----------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- responses
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
-/* A connection to a server in the session: who asked gets one end of it, and bytes of the other end go through the brokers. */
+/*
+ * A connection to a server in the session: the client's front gets one end of a socket pair, and a tunnel carries the
+ * bytes.
+ */
 static void answer_tunnel(struct service *s, const struct forward *f, struct answer *a)
 {
 	const struct request req = { .tag = f->tag, .request_id = f->request_id };
@@ -549,18 +564,18 @@ static void on_event(struct service *s, struct forward *f, const struct message 
 	const char *text = message_bytes(m, FIELD_text, &len);
 
 	if (f->of || kind >= EVENT_KINDS || !text || serial <= f->events)
-		return; /* an event that comes again says nothing */
+		return; /* a duplicate */
 	f->events = serial;
 	event_send(s, f->tag, (enum event_kind)kind, text, len);
 }
 
-/* Nothing but how it is with the request. */
+/* A response that only reports the state of the request. */
 static void on_state(struct service *s, struct forward *f, const char *state)
 {
 	if (str_eq(state, "open"))
 		return;
 	if (str_eq(state, "unknown") && !f->is_repeated && f->inner.len > 0) {
-		f->is_repeated = true; /* the first one was lost on its way */
+		f->is_repeated = true; /* the first one was lost */
 		send_ask(s, f);
 	} else if (str_eq(state, "over")) {
 		refuse(s, f, 503, "the node %s has answered, and the answer was lost on its way: look at the session",
@@ -602,7 +617,10 @@ void forward_on_told(struct service *s, const struct message *m)
 		on_state(s, f, state);
 }
 
-/* ---- time, and clients that go --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- timer, clients that disconnect
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void probe(struct service *s, struct forward *f, uint64_t now)
 {
@@ -668,5 +686,5 @@ void forward_all_gone(struct service *s)
 void forward_release(struct service *s)
 {
 	forward_all_gone(s);
-	gatherings_release(s); /* those whose own part the recorder has not told */
+	gatherings_release(s); /* those waiting for this node's recorder */
 }

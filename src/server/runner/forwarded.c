@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forwarded.c - asks that clients of other fronts have, about sessions of this node
+ * forwarded.c - requests of other fronts for sessions on this node
  *
- * Each gets a tag that no client of our own front can have.  Handlers do not know the difference: what they send to such a tag
- * is sealed, and goes to the front that asked instead of the channel (answer.c).
+ * Each request gets a tag that no client of our own front can have.  Handlers work as usual: whatever they send to such
+ * a tag is sealed and goes to the requesting front instead of the channel (answer.c).
  *
- *	heard -> handler -> events ... -> answer; its number is remembered, so that it is not done twice
- *	                        `- its front has not asked for it in a while, or says that its client has gone: as if a client had
+ *	received -> handler -> events ... -> answer; its number is remembered, so that it is not executed twice
+ *	                         `- its front has stopped probing, or reports that the client has gone: treated as a disconnect
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,11 +24,12 @@
 #define SILENCE_NS  (40 * NS_PER_SEC)
 #define OPEN_MAX    4096
 #define FRONTS_MAX  1024
-#define WINDOW      4096 /* asks of one front that may overtake each other */
+#define WINDOW      4096 /* requests of one front that may arrive out of order */
 
 /*
- * Which asks of a front were heard.  It numbers them as it makes them: those far below the highest number count as heard, of the
- * others there is a bit each.  After REMEMBER_NS their age alone refuses them.
+ * Which requests of a front were received.  The front numbers them in sequence: those more than WINDOW below the
+ * highest count as received, for the others there is a bitmap.  After REMEMBER_NS they are refused because of their age
+ * alone.
  */
 struct asking_front {
 	LIST_ENTRY(asking_front) in_list;
@@ -41,7 +42,7 @@ struct forwarded {
 	LIST_ENTRY(forwarded) in_list;
 	uint32_t tag;
 	char front[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1]; /* key: the front's */
-	uint64_t serial;                                         /* the front's */
+	uint64_t serial;                                         /* numbered by the front */
 	uint64_t heard_ns;
 	uint64_t events;
 };
@@ -127,7 +128,10 @@ static void forget(struct service *s, struct forwarded *f)
 	free(f);
 }
 
-/* ---- what was heard ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- duplicates
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static struct asking_front *find_front(const struct service *s, const char *id)
 {
@@ -171,7 +175,7 @@ static bool was_heard(struct asking_front *k, uint64_t serial)
 	return k->highest - serial >= WINDOW || (*word_of(k, serial) >> (serial % 64) & 1);
 }
 
-/* It was not heard before. */
+/* Records a number that was not received before. */
 static void hear(struct asking_front *k, uint64_t serial)
 {
 	for (uint64_t n = k->highest + 1, i = 0; n <= serial && i < WINDOW; n++, i++)
@@ -194,7 +198,7 @@ void forwarded_tick(struct service *s)
 		next = LIST_NEXT(f, in_list);
 		if (now - f->heard_ns > SILENCE_NS) {
 			f->heard_ns = now;
-			(void)sessions_gone(s, f->tag); /* its front has gone, and its client with it */
+			(void)sessions_gone(s, f->tag); /* its front has gone, and so has the client */
 		}
 	}
 	for (struct asking_front *k = LIST_FIRST(&s->forwards.fronts), *next; k; k = next) {
@@ -212,7 +216,10 @@ void forwarded_release(struct service *s)
 		forget_front(s, LIST_FIRST(&s->forwards.fronts));
 }
 
-/* ---- what goes back ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- responses
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void tell(struct service *s, const char *front, const struct buf *inner)
 {
@@ -240,7 +247,7 @@ static void tell_state(struct service *s, const char *front, uint64_t serial, co
 	tell(s, front, &inner);
 }
 
-/* Fields that an answer to a client has (answer.c). */
+/* Copies the fields of an answer to a client (answer.c). */
 static bool put_answer(struct buf *inner, const struct record *r)
 {
 	struct message m;
@@ -258,7 +265,7 @@ static bool put_answer(struct buf *inner, const struct record *r)
 	return !inner->full && !inner->no_memory;
 }
 
-/* A connection to a server in the session, which has come beside the answer. */
+/* Opens a tunnel for the connection that came with the answer. */
 static bool open_tunnel(struct service *s, const struct forwarded *f, const struct record *r, struct buf *inner)
 {
 	char subject[64];
@@ -294,7 +301,10 @@ void forwarded_send(struct service *s, const struct record *r)
 		forget(s, f);
 }
 
-/* ---- what is asked --------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- requests
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static bool route_named(const char *name, enum route *ret)
 {
@@ -306,7 +316,7 @@ static bool route_named(const char *name, enum route *ret)
 	return false;
 }
 
-/* What the client asked, without what the front said of it. */
+/* The client's request without the fields added by the front. */
 static bool strip(const struct message *m, struct buf *plain, struct message *ret)
 {
 	const char *bytes, *why;
@@ -319,7 +329,10 @@ static bool strip(const struct message *m, struct buf *plain, struct message *re
 	return !plain->full && !plain->no_memory && message_read(plain->data, plain->len, ret, &why);
 }
 
-/* As the front says that it is.  What a session may have when it is made was held against its token there. */
+/*
+ * The token as stated by the front.  For the creation of a session, the front has already checked the request against
+ * the token.
+ */
 static struct token token_of(const struct message *m, enum route route)
 {
 	const char *who = message_text(m, FIELD_who);
@@ -396,7 +409,7 @@ static void on_ask(struct service *s, const struct queue_sealed *said, const cha
 	}
 	hear(k, serial);
 	(void)str_copy(f->key, sizeof(f->key), said->by->key);
-	do_ask(s, f, &said->m, route); /* f may be gone then */
+	do_ask(s, f, &said->m, route); /* f may have been freed */
 }
 
 static void on_word(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)

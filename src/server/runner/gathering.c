@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gathering.c - lists of what all nodes of the queue have
+ * gathering.c - lists across all nodes of the queue
  *
- * A front asks each node that may have something, as its own client would ask there, and answers when all have: with everything, the
- * youngest first, each once, and the names of those that did not answer in time.
+ * A front sends the request to each node that may have items, and answers when all have responded: all items, youngest
+ * first, without duplicates, and the names of nodes that did not respond in time.
  *
  *	sessions     nodes that have some
- *	executions   workers, which remember what they run and ran lately, whoever asked for it; and fronts, which know what waits
- *	batches      fronts; and then, of those that none of them knows, the bucket (queue_batch_list.c)
- *	snapshots    all
- *	history      all: each records what it ran, and an execution that was begun twice is in two histories
+ *	executions   workers, which have what they run and ran lately, whoever submitted it; and fronts, which have what waits
+ *	batches      fronts; then, for those none of them has, the bucket (queue_batch_list.c)
+ *	snapshots    all nodes
+ *	history      all nodes: each records what it ran; an execution started twice is in two histories
  *
- * So what a front that was killed had accepted is in the list as soon as a worker has begun it.  Of an execution that two nodes know,
- * a front knows more than the worker: when it was asked for, and through which door.
+ * So what a front accepted before it died is in the list as soon as a worker has started it.  Of an execution known to
+ * two nodes, the front's version is used, since it has the time of submission and the door.
  *
- * What this node itself has is at hand, but for its history, which the recorder tells later.  An entry of the history that is not here
- * is looked for in the same way: it is a list of one, or of none.
+ * This node's own items are available at once, except its history, which the recorder returns later.  A history entry
+ * that is not on this node is looked up in the same way, as a list of at most one item.
  */
 #include <jansson.h>
 #include <string.h>
@@ -27,18 +27,21 @@
 struct gathering {
 	LIST_ENTRY(gathering) in_list;
 	uint64_t serial;
-	uint32_t tag; /* 0: who asked has gone, or was answered */
-	char name[TOKEN_NAME_MAX + 1], request_id[129], id[EXECUTION_ID_LEN + 1]; /* id: of an entry */
+	uint32_t tag; /* 0: the client has gone, or was answered */
+	char name[TOKEN_NAME_MAX + 1], request_id[129], id[EXECUTION_ID_LEN + 1]; /* id: of a history entry */
 	bool is_admin;
 	const struct list *list;
 	json_t *items, *missing, *warnings;
-	json_t *places;       /* of each id: twice its place in items, and one more if only a worker has told of it */
+	json_t *places;       /* for each id: twice its index in items, plus 1 if only a worker has returned it */
 	size_t n_open, limit; /* limit 0: none */
-	uint64_t total;       /* of what there is, as the nodes say */
-	bool has_rest;        /* what no node tells was asked for */
+	uint64_t total;       /* number of matches, as reported by the nodes */
+	bool has_rest;        /* the part that no node returns was requested */
 };
 
-/* ---- what lists there are ----------------------------------------------------------------------------------------------- */
+/*
+ * ---- the lists
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static bool has_sessions(const struct queue_node *node, const struct request *req UNUSED)
 {
@@ -74,16 +77,19 @@ static size_t no_limit(const struct request *req UNUSED)
 
 static const struct list {
 	enum route route;
-	const char *member; /* NULL: it is one document */
-	const char *age;    /* the member of an item that says when it was made */
+	const char *member; /* NULL: a single document */
+	const char *age;    /* member of an item with its time */
 	bool (*is_good)(struct service *s, const struct request *req);
 	bool (*may_have)(const struct queue_node *node, const struct request *req);
 	json_t *(*own)(const struct service *s,
-		       const struct request *req); /* NULL: it comes later, or is known not to be */
+		       const struct request *req); /* NULL: returned later, or known to be missing on this node */
 	size_t (*limit)(const struct request *req);
-	/* When all nodes are done with: what none of them tells; ends with gathering_end_one().  NULL: there is nothing. */
+	/*
+	 * Called when all nodes are done, for items that none of them has; must call gathering_end_one().  NULL: there
+	 * are none.
+	 */
 	void (*rest)(struct service *s, struct gathering *g, const struct token *token, size_t limit);
-	bool is_recorded; /* by each node for itself: its items say where they are from, and none is another's */
+	bool is_recorded; /* recorded by each node for itself: items get the node's name, and duplicates are kept */
 } lists[] = {
 	{ ROUTE_sessions, "sessions", "created", is_good, has_sessions, sessions_list, no_limit, NULL, false },
 	{ ROUTE_executions, "executions", "created", executions_list_is_good, may_have_executions, executions_list,
@@ -108,7 +114,10 @@ bool gathering_is_possible(enum route route)
 	return find_list(route) != NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- the answer
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *text_of(const json_t *item, const char *member)
 {
@@ -121,12 +130,12 @@ static int by_age(const void *a, const void *b, void *arg)
 {
 	const json_t *const *x = a, *const *y = b;
 	const char *const *member = arg;
-	int order = strcmp(text_of(*y, *member), text_of(*x, *member)); /* moments of one form */
+	int order = strcmp(text_of(*y, *member), text_of(*x, *member)); /* timestamps have a fixed format */
 
 	return order ? order : strcmp(text_of(*x, "id"), text_of(*y, "id"));
 }
 
-/* The youngest, at most so many. */
+/* The youngest items, up to the limit. */
 static json_t *in_order(const struct gathering *g)
 {
 	size_t n = json_array_size(g->items);
@@ -154,7 +163,7 @@ static void answer_list(struct service *s, const struct request *req, const stru
 	answer_json(s, req, 200, doc);
 }
 
-/* Of an execution that was begun twice the last one counts. */
+/* If an execution was started twice, the later record is used. */
 static void answer_one(struct service *s, const struct request *req, const struct gathering *g)
 {
 	json_t *found = in_order(g);
@@ -209,7 +218,7 @@ static void note_place(struct gathering *g, size_t at, bool by_worker)
 				  json_integer((json_int_t)(2 * at + by_worker)));
 }
 
-/* Of what two nodes know a front knows more than a worker. */
+/* For duplicates, a front's version replaces a worker's. */
 static void add_item(struct gathering *g, json_t *item, bool is_front)
 {
 	const json_t *place = g->list->is_recorded ? NULL : json_object_get(g->places, text_of(item, "id"));
@@ -224,9 +233,12 @@ static void add_item(struct gathering *g, json_t *item, bool is_front)
 	note_place(g, at, !is_front);
 }
 
-/* ---- what the nodes answer -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- responses of nodes
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-/* A node's own name for itself is none, where one could be said. */
+/* A node does not name itself, so the name is added where it is useful. */
 static void add_one(struct gathering *g, json_t *item, const char *node_name, bool is_front)
 {
 	if (g->list->is_recorded || (!is_front && g->list->route == ROUTE_executions))
@@ -308,7 +320,10 @@ void gathering_recorded(struct service *s, const struct request *req, int rc, ch
 		gathering_end_one(s, g);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- requests
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static struct gathering *gathering_new(struct service *s, const struct request *req, const struct list *list)
 {
@@ -318,7 +333,7 @@ static struct gathering *gathering_new(struct service *s, const struct request *
 	if (!g)
 		return NULL;
 	g->serial = ++s->forwards.last_gathering;
-	g->n_open = 1; /* ourselves */
+	g->n_open = 1; /* this node */
 	g->tag = req->tag;
 	g->list = list;
 	g->items = list->own ? list->own(s, req) : json_array();
@@ -336,7 +351,7 @@ static struct gathering *gathering_new(struct service *s, const struct request *
 	return g;
 }
 
-/* NULL: there is no other node that may have something. */
+/* NULL: no other node may have items, or out of memory. */
 static struct gathering *ask_nodes(struct service *s, const struct request *req, const struct list *list)
 {
 	const struct queue *q = &s->queue;
@@ -376,7 +391,7 @@ bool gathering_takes(struct service *s, const struct request *req)
 		gathering_end_one(s, g);
 		return true;
 	}
-	own.gathering = g->serial; /* the handler's answer is a part of it */
+	own.gathering = g->serial; /* the handler's answer becomes part of the list */
 	requests_handle(s, &own);
 	return true;
 }
@@ -402,7 +417,10 @@ bool gathering_looks(struct service *s, const struct request *req, const char *i
 	return g != NULL;
 }
 
-/* ---- clients that go ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- clients that disconnect
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 bool gathering_gone(const struct service *s, uint32_t tag)
 {
@@ -410,7 +428,7 @@ bool gathering_gone(const struct service *s, uint32_t tag)
 
 	LIST_FOREACH(g, &s->forwards.gatherings, in_list)
 	if (g->tag == tag)
-		return true; /* it is answered soon */
+		return true; /* it ends soon by itself */
 	return false;
 }
 
@@ -421,7 +439,7 @@ bool gathering_is_of(const struct gathering *g, uint32_t tag)
 
 void gathering_all_gone(struct gathering *g)
 {
-	g->tag = 0; /* the next front has tags of its own */
+	g->tag = 0; /* the next front starts with new tags */
 }
 
 void gatherings_all_gone(struct service *s)

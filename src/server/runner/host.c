@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "server/control.h"
 
-/* Takes what the library gave; NULL: it is no object, which cannot be, or there is no memory. */
+/* Parses and frees a document of the library.  NULL: out of memory; invalid JSON cannot occur. */
 static json_t *read_document(char *text)
 {
 	json_t *doc = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -22,7 +22,7 @@ static const char *text_of(const json_t *setting)
 	return text ? text : "";
 }
 
-/* Of the settings that choose a backend, by their spelling in a policy. */
+/* Whether a setting that selects backends, as spelled in the policy, selects direct runs. */
 static bool chooses_direct(const char *key, const json_t *setting)
 {
 	const char *text = json_string_value(json_object_get(setting, "text"));
@@ -67,7 +67,10 @@ static void read_setting(struct host *h, struct host_level *level, const json_t 
 		(void)token_trust_parse(text_of(setting), &h->default_trust);
 }
 
-/* How much of a limit may be wished for: of one that nobody states its maximum, at trust `unknown`; whoever states it may mean it. */
+/*
+ * The most that a request may ask for: normally the limit itself.  For trust `unknown`, if neither policy nor operator
+ * has set the limit, the maximum for that limit.
+ */
 static uint64_t most_of(const json_t *settings, enum token_trust trust, const char *limit_key, const char *most_key)
 {
 	uint64_t limit = 0, most = 0;
@@ -116,7 +119,7 @@ static int read_level(struct host *h, enum token_trust trust, struct brig_error 
 	return 0;
 }
 
-/* One member of a document of the library's, a new reference. */
+/* One member of a document of the library, as a new reference. */
 static int read_member(struct host *h, int (*document)(struct brig *b, char **ret, struct brig_error *err),
 		       const char *name, json_t **ret, struct brig_error *err)
 {
@@ -150,7 +153,7 @@ static int read_users(struct host *h, struct brig_error *err)
 	return rc;
 }
 
-/* The master has the rights that cells take, and ceilings that are not ours to choose. */
+/* Asks the master, which has the capabilities for cells and the ceilings, to start a keeper. */
 static int ask_for_keeper(void *user, int socket, int limits_disks)
 {
 	const int *master = user;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's handle, and what must be known of its policy before a run: what a request gets that names nothing.  Tokens
- * are compared with that, too.
+ * The library's handle together with the parts of its policy that the runner must know before a run: the defaults for
+ * requests, against which tokens are checked.
  *
- * When the policy is read anew there is a new one for what comes; executions keep the one that they were accepted under.
+ * Reloading the policy creates a new host for new requests; executions keep the one under which they were accepted.
  */
 #ifndef SERVER_RUNNER_HOST_H
 #define SERVER_RUNNER_HOST_H
@@ -15,13 +15,13 @@
 #include "server/tokens.h"
 
 struct host_level {
-	bool is_known; /* false: the policy lets no request have this trust */
+	bool is_known; /* false: the policy permits no request this trust level */
 	uint64_t memory;
-	uint64_t time_ms, cpu_ms;             /* of the wall and of the processor */
-	uint64_t compile_ms;                  /* of a compiler */
-	uint64_t session_ms;                  /* that a session may last */
-	uint64_t most_output, most_ms;        /* that a request may wish for: bytes; of the wall */
-	uint64_t cpu_percent, disk;           /* of one cpu; bytes */
+	uint64_t time_ms, cpu_ms;      /* of wall-clock and CPU time */
+	uint64_t compile_ms;           /* time limit of a compiler */
+	uint64_t session_ms;           /* maximum lifetime of a session */
+	uint64_t most_output, most_ms; /* the most that a request may ask for: bytes of output, wall-clock time */
+	uint64_t cpu_percent, disk;    /* per cent of one CPU; bytes */
 	char environment[TOKEN_WORD_MAX + 1]; /* "": none */
 	char backend[TOKEN_WORD_MAX + 1];     /* "": the library chooses */
 	char inspection[TOKEN_WORD_MAX + 1];
@@ -30,24 +30,26 @@ struct host_level {
 
 struct host {
 	struct brig *b;
-	size_t users;      /* who keeps it */
+	size_t users;      /* reference count */
 	json_t *languages; /* array of brig_languages_json() */
 	enum token_trust default_trust;
 	struct host_level level[TOKEN_TRUST_COUNT];
-	struct users *served; /* who may what at unix sockets */
-	bool has_direct_runs; /* somebody's runs may be without isolation */
+	struct users *served; /* permissions of clients on unix sockets */
+	bool has_direct_runs; /* some trust level may run without isolation */
 };
 
-/* recorder: socket to the process that writes log and history.  master: the socket to it, through which keepers are asked for; must
- * outlive the host. */
+/*
+ * recorder: socket to the recorder.  master: points to the socket to the master, for requesting keepers; must outlive
+ * the host.
+ */
 int host_open(const struct serve_options *options, int recorder, const int *master, uint32_t warm, struct host **ret,
 	      struct brig_error *err);
 struct host *host_keep(struct host *h);
-void host_leave(struct host *h); /* the last one closes it; NULL is fine */
+void host_leave(struct host *h); /* the last reference closes it; NULL is allowed */
 
-/* The language's own name, for a name or an alias; NULL: there is none such. */
+/* The canonical name of a language, given its name or an alias; NULL: unknown. */
 const char *host_language(const struct host *h, const char *name);
-/* The one whose files end so; NULL: none. */
+/* The language with this file extension; NULL: none. */
 const char *host_language_of_file(const struct host *h, const char *file_name);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 
-/* What says who asks and how the answer is wanted, not what is to be run. */
+/* Fields about the sender and the form of the answer, which are not part of the request. */
 static bool is_of_the_call(enum field f)
 {
 	switch (f) {
@@ -27,7 +27,10 @@ static bool is_of_the_call(enum field f)
 	}
 }
 
-/* Number, count and then length and bytes of each: no two rows of fields give the same bytes. */
+/*
+ * Hashes number and count of a field, then length and bytes of each value, so that different messages never hash the
+ * same bytes.
+ */
 static void add_field(struct sha256 *h, const struct message *m, enum field f)
 {
 	const uint32_t head[] = { (uint32_t)f, (uint32_t)message_count(m, f) };
@@ -109,7 +112,7 @@ const struct idempotency_entry *idempotency_find(const struct idempotency *t, co
 	return NULL;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct idempotency_entry *next_entry(struct idempotency *t)
 {
 	if (!t->entry)
@@ -137,7 +140,7 @@ bool idempotency_add(struct idempotency *t, const uint8_t name[SHA256_LEN], cons
 	return true;
 }
 
-/* The youngest first, which are those that are asked for. */
+/* Searches from the youngest, which is looked up most often. */
 static struct idempotency_entry *find_id(const struct idempotency *t, const char *id)
 {
 	for (size_t i = t->n; i-- > 0;)
@@ -209,7 +212,7 @@ static bool take_line(void *arg, const char *line)
 	return true;
 }
 
-/* What may still be asked for. */
+/* Rewrites the file with the entries that have not expired. */
 static int write_anew(struct idempotency *t, struct brig_error *err)
 {
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;

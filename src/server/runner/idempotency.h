@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys by which clients say that a request is the same as before (Idempotency-Key): of each token its own.
+ * Idempotency-Keys, by which clients mark a request as a repetition.  Keys are per token.
  *
- * A key stands for an execution and for the hash of what was asked, for a day.  There is room for a number of them, and the
- * oldest goes: a client that repeats itself does so within seconds.
+ * For a day, a key maps to an execution or a batch and the hash of the request.  The table is bounded and drops the
+ * oldest entries, since clients retry within seconds.
  *
- * STATE/serve/keys (journal.h) has those that a later process has to know of: of asynchronous executions and batches before
- * the client is told, of others when they have finished.  One that had not come to nothing, and who asks again is to have
- * another.
+ * STATE/serve/keys (journal.h) has the entries that must survive a restart: those of asynchronous executions and
+ * batches are written before the client is answered, others when they have finished.  If the process dies before, a
+ * repetition starts a new execution.
  *
- *	a NAME BODY ID SECONDS   promised (name and body as hex)
+ *	a NAME BODY ID SECONDS   promised (name and body in hex)
  *	s NAME BODY ID SECONDS   finished
  *	f ID                     forgotten
  */
@@ -21,23 +21,23 @@
 #include "sys/crypto.h"
 
 #define IDEMPOTENCY_MAX       (16 * 1024)
-#define IDEMPOTENCY_FILES_MAX (128 * MiB) /* that are read at one time, while everybody waits */
+#define IDEMPOTENCY_FILES_MAX (128 * MiB) /* hashed at one time; the loop blocks meanwhile */
 #define IDEMPOTENCY_S         (24 * 3600)
 #define IDEMPOTENCY_NAME      "keys"
 
 struct idempotency_entry {
-	uint8_t name[SHA256_LEN];      /* of token and key */
-	uint8_t body[SHA256_LEN];      /* of what was asked */
+	uint8_t name[SHA256_LEN];      /* hash of token and key */
+	uint8_t body[SHA256_LEN];      /* hash of the request */
 	char id[EXECUTION_ID_LEN + 1]; /* "": forgotten */
-	bool is_promised;              /* of an asynchronous execution, or of a batch */
+	bool is_promised;              /* for an asynchronous execution or a batch */
 	bool is_kept;                  /* in the file */
-	bool is_past;                  /* of an earlier process */
-	uint64_t at_s;                 /* time of day */
+	bool is_past;                  /* written by an earlier process */
+	uint64_t at_s;                 /* wall clock */
 };
 
-/* A ring, the oldest first. */
+/* A ring buffer, oldest first. */
 struct idempotency {
-	struct idempotency_entry *entry; /* room for IDEMPOTENCY_MAX; NULL: none was needed yet */
+	struct idempotency_entry *entry; /* IDEMPOTENCY_MAX of them, allocated on first use */
 	size_t first, n;
 	struct journal journal;
 };
@@ -46,25 +46,27 @@ struct idempotency {
 		.journal = JOURNAL_INIT \
 	}
 
-/* What was asked, by its fields and files: not who asked, nor when, nor in which order members stood.  0 or -errno; -EFBIG: its files
- * are too large to be compared. */
+/*
+ * Hashes fields and files of a request, without its sender, its time, and the order of JSON members.  0 or -errno;
+ * -EFBIG: the files are too large to hash.
+ */
 int idempotency_hash(const struct message *m, enum route route, int files, uint8_t ret[SHA256_LEN]);
 void idempotency_name(const char *token, const char *key, uint8_t ret[SHA256_LEN]);
 
-/* Reads what an earlier process left. */
+/* Reads the file of an earlier process. */
 int idempotency_open(struct idempotency *t, const struct statedir *dir, struct brig_error *err);
 
 /* NULL: the key is new. */
 const struct idempotency_entry *idempotency_find(const struct idempotency *t, const uint8_t name[SHA256_LEN],
 						 uint64_t now_s);
-/* False: no memory. */
+/* False: out of memory. */
 bool idempotency_add(struct idempotency *t, const uint8_t name[SHA256_LEN], const uint8_t body[SHA256_LEN],
 		     const char *id, uint64_t now_s);
-/* Its execution is promised or has finished: it goes into the file with the next commit. */
+/* The execution is promised or finished: the next commit writes the entry. */
 void idempotency_keep(struct idempotency *t, const char *id, bool is_promised);
-/* The execution came to nothing: who asks again is to have another. */
+/* The execution was not started: a repetition starts a new one. */
 void idempotency_forget(struct idempotency *t, const char *id);
-/* Writes what is new; with to_disk it is on disk when this returns. */
+/* Writes new lines; with to_disk, they are on disk on return. */
 int idempotency_commit(struct idempotency *t, bool to_disk, struct brig_error *err);
 void idempotency_release(struct idempotency *t);
 

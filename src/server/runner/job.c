@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.c - a message becomes a request
+ * job.c - conversion of a message into a request for the library
  *
- * The message is checked as a message already; whether it is a request that can be used is the library's to say
- * (brig_request_check).  Here only what the library does not see: which route it came by, and what an archive may be.
+ * The message has been validated as a message; whether the request is valid is for the library to check
+ * (brig_request_check).  Only what the library cannot know is checked here: the route, and the kinds of descriptors.
  */
 #include "server/runner/job.h"
 
@@ -49,7 +49,7 @@ static int read_lists(struct job *job, struct brig_error *err)
 	return 0;
 }
 
-/* "key=value" is cut in our own copy. */
+/* Splits "key=value" in the job's own copy. */
 static int read_options(struct job *job, const struct brig_option *settings, size_t n_settings, struct brig_error *err)
 {
 	size_t n = message_count(&job->m, FIELD_option);
@@ -141,10 +141,10 @@ const struct brig_environment *job_environment(struct job *job)
 /* ---- the request --------------------------------------------------------------------------------------- */
 
 /*
- * Descriptors are made by clients, or by a front that is no longer ours, and one that could make this process wait would make
- * everybody wait.  So each has to be of a kind that cannot: a file in memory that nobody can change any more, a socket (which
- * the library reads without waiting, whatever its flags say), a file in memory to write to.  A regular file is none: it may
- * be one of FUSE.
+ * Clients or a compromised front choose the descriptors, and one on which the runner blocks would block all clients.
+ * So each must be of a kind that cannot block: a sealed file in memory, a socket (which the library reads without
+ * blocking, whatever its flags), or a file in memory to write to.  Regular files are refused, since they may be on
+ * FUSE.
  */
 static bool is_sealed(int fd)
 {
@@ -154,7 +154,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & wanted) == wanted;
 }
 
-/* Whoever sent it has the same open file, and moves our place in it by moving his: so it is opened anew. */
+/* The sender shares the open file description and could move its offset, so the file is opened again. */
 static int open_anew(int *fd)
 {
 	char path[64];
@@ -205,7 +205,7 @@ int job_check_descriptors(struct job_descriptors *beside, struct brig_error *err
 	return rc < 0 ? rc : check_writable(beside->left, "the place for the workspace", err);
 }
 
-/* From its first byte on: 0 or -code. */
+/* Rewinds it: 0 or -code. */
 static int use_archive(struct job *job, int fd, int *ret, struct brig_error *err)
 {
 	struct stat st;
@@ -219,7 +219,7 @@ static int use_archive(struct job *job, int fd, int *ret, struct brig_error *err
 	return 0;
 }
 
-/* They have been checked, or are ours. */
+/* The descriptors have been checked, or come from the runner itself. */
 static int use_descriptors(struct job *job, struct brig_error *err)
 {
 	int rc = use_archive(job, job->files, &job->req.files_fd, err);
@@ -286,7 +286,7 @@ static int fill(struct job *job, const struct message *m, enum route route, cons
 	if (!job->bytes)
 		return err_nomem(err);
 	memcpy(job->bytes, m->bytes, m->len);
-	job->m = *m; /* its fields lie at the same places */
+	job->m = *m; /* offsets of fields are the same */
 	job->m.bytes = job->bytes;
 	job->held = m->len;
 	job->req = (struct brig_request)BRIG_REQUEST_INIT;
@@ -301,7 +301,7 @@ static int fill(struct job *job, const struct message *m, enum route route, cons
 			job->req.language = "python";
 	}
 	if (message_number(m, FIELD_keep, 0) && job->req.n_artifacts == 0) {
-		job->req.artifacts = everything; /* that was changed */
+		job->req.artifacts = everything; /* all files that were changed */
 		job->req.n_artifacts = ARRAY_LEN(everything);
 	}
 	if (job->files >= 0 && message_number(m, FIELD_diff, 0))

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-/* The number of the line that is none; 0: there is no such line. */
+/* Number of the first invalid line; 0: none. */
 static size_t read_lines(FILE *in, bool (*take)(void *arg, const char *line), void *arg)
 {
 	char line[JOURNAL_LINE_MAX];
@@ -21,7 +21,11 @@ static size_t read_lines(FILE *in, bool (*take)(void *arg, const char *line), vo
 		if (len > 0 && line[len - 1] == '\n')
 			line[len - 1] = '\0';
 		else if (feof(in))
-			return 0; /* torn; a line with a NUL in it is shorter than it is, and refused unless it is the last */
+			/*
+			 * Truncated.  A line with a NUL byte also seems to lack its newline; it is refused unless it is
+			 * the last one
+			 */
+			return 0;
 		else
 			return number;
 		if (!take(arg, line))
@@ -95,7 +99,8 @@ int journal_commit(struct journal *j, bool to_disk, struct brig_error *err)
 	int rc = j->pending.len > 0 ? fd_write_all(j->fd, j->pending.data, j->pending.len) : 0;
 
 	if (rc < 0)
-		(void)!ftruncate(j->fd, (off_t)j->bytes); /* no half of a line, that others would be written behind */
+		/* remove a partial line, so that later ones start on a line of their own */
+		(void)!ftruncate(j->fd, (off_t)j->bytes);
 	else
 		j->bytes += j->pending.len;
 	j->pending.len = 0;

@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-/* They are sorted by their ids. */
+/* The array is sorted by id. */
 static struct ledger_past *find(const struct ledger *l, const char *id)
 {
 	struct ledger_past wanted = { .id = "" };
@@ -40,7 +40,7 @@ struct ledger_line {
 	unsigned long long at_s;
 };
 
-/* A line that is none, such as one that was torn by the host's end, says nothing. */
+/* Skips invalid lines, such as one truncated by a crash of the host. */
 static bool next_line(FILE *in, struct ledger_line *ret)
 {
 	char line[256];
@@ -57,7 +57,7 @@ static bool is_promise(const struct ledger_line *line, uint64_t now_s)
 	return line->what == 'a' && line->at_s + LEDGER_PAST_S > now_s;
 }
 
-/* Promises of the last week, the youngest of them if they are too many. */
+/* Reads the promises of the last week, the youngest LEDGER_PAST_MAX of them. */
 static void read_promises(struct ledger *l, FILE *in)
 {
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
@@ -131,7 +131,10 @@ static void take_history(struct ledger *l, const json_t *doc)
 	}
 }
 
-/* Those without an end may have ended all the same: between the last word of the run and the ledger's line. */
+/*
+ * A promise without an end may have ended nevertheless, if the process died between the end of the run and the ledger's
+ * line.
+ */
 static void handle_history(struct ledger *l, struct brig *b)
 {
 	struct brig_history req = BRIG_HISTORY_INIT;
@@ -163,7 +166,7 @@ static void put_past(struct buf *out, const struct ledger_past *p)
 		buf_addf(out, "e %s %llu %s\n", p->id, (unsigned long long)p->ended_s, p->verdict);
 }
 
-/* Only what is worth remembering, in one piece. */
+/* Rewrites the file atomically with what is in memory. */
 static int write_anew(struct ledger *l, struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(LEDGER_FILE_MAX);
@@ -175,7 +178,7 @@ static int write_anew(struct ledger *l, struct brig_error *err)
 	return journal_replace(&l->journal, &text, err);
 }
 
-/* Nobody works on what an earlier process had promised. */
+/* Nothing continues the promises of an earlier process. */
 static void mark_lost(struct ledger *l)
 {
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;

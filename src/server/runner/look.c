@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look.c - executions are asked about
+ * look.c - queries about executions
  *
- * What is in memory is answered from there; what was promised by an earlier process from the ledger; what is older from the
- * history.  In all three somebody else's execution is answered like one that never was.
+ * Executions in memory are answered from there, promises of earlier processes from the ledger, older ones from the
+ * history.  In all three, an execution of another token is treated as one that does not exist.
  */
 #include <jansson.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define LIST_USUAL 100
 #define LIST_MAX   1000
 
-/* ---- finding ---------------------------------------------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------------------------------------------- */
 
 static void answer_none(struct service *s, const struct request *req, const char *id)
 {
@@ -27,7 +27,7 @@ static void answer_none(struct service *s, const struct request *req, const char
 		     req->token->admin ? "" : " of this token");
 }
 
-/* Only whole ids: what begins so is nobody's business. */
+/* Only complete ids: prefixes are not accepted. */
 static bool is_id(const char *id)
 {
 	return id && strlen(id) == EXECUTION_ID_LEN && strspn(id, ID_ALPHABET) == EXECUTION_ID_LEN;
@@ -65,7 +65,7 @@ int look_through_history(const struct request *req, int rc, char **text, const s
 	bool is_own;
 
 	if (rc < 0)
-		return err->code == BRIG_E_USAGE || err->sys == ENOENT ? 0 : rc; /* ENOENT: nothing was ever run */
+		return err->code == BRIG_E_USAGE || err->sys == ENOENT ? 0 : rc; /* ENOENT: the history is empty */
 	doc = req->token->admin ? NULL : json_loads(*text, JSON_ALLOW_NUL, NULL);
 	who = json_string_value(json_object_get(doc, "who"));
 	is_own = req->token->admin || (who && access_owns(req->token, who));
@@ -91,7 +91,7 @@ static json_t *word(const char *text)
 	return *text ? json_stringn(text, str_utf8_prefix(text, strlen(text))) : json_null();
 }
 
-/* The node of the queue that it runs or ran on; "": none is known, or it is here. */
+/* Name of the queue's node where it runs or ran; "": unknown, or here. */
 static const char *node_of(const struct execution *x)
 {
 	return x->remote ? x->remote->node : "";
@@ -110,7 +110,7 @@ static json_t *execution_document(const struct service *s, const struct executio
 			 position ? json_integer((json_int_t)position) : json_null());
 }
 
-/* The document with one member more, which is JSON already.  Takes the document. */
+/* Sends the document with one more member, given as JSON.  Takes ownership of the document. */
 static void answer_with(struct service *s, const struct request *req, json_t *doc, const char *member, const char *json)
 {
 	AUTO_FREE char *head = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
@@ -201,7 +201,7 @@ static json_t *past_document(const struct ledger_past *p)
 			 is_lost ? json_string("the service ended before it did: ask for it again") : json_null());
 }
 
-/* What the history says of it, in the members that every execution has; the rest is its record. */
+/* The history's values in the members common to all executions; the complete record is added as another member. */
 static json_t *record_document(const char *id, const char *record)
 {
 	json_t *from = json_loads(record, JSON_ALLOW_NUL, NULL), *doc;
@@ -215,7 +215,7 @@ static json_t *record_document(const char *id, const char *record)
 	return doc;
 }
 
-/* What the history has of it, or else the ledger. */
+/* Answers from the history, or else from the ledger. */
 static void answer_from_history(struct service *s, const struct request *req, const char *id, int rc, char *text,
 				const struct brig_error *err)
 {
@@ -235,7 +235,7 @@ static void answer_from_history(struct service *s, const struct request *req, co
 	brig_free(text);
 }
 
-/* One that this process has no longer, or never had. */
+/* For an execution that this process does not have in memory. */
 static void answer_past(struct service *s, const struct request *req)
 {
 	const char *id = message_text(req->m, FIELD_id);
@@ -256,7 +256,7 @@ void handle_execution(struct service *s, struct request *req)
 		answer_past(s, req);
 }
 
-/* Of what this process has no events any more, or never had them: others may have. */
+/* The same for its events, which another node may have. */
 static void answer_elsewhere(struct service *s, const struct request *req)
 {
 	const char *id = message_text(req->m, FIELD_id);
@@ -298,7 +298,8 @@ void handle_cancel(struct service *s, struct request *req)
 	}
 	was_over = x->state == EXECUTION_FINISHED;
 	execution_cancel(s, x);
-	x = executions_find(&s->executions, message_text(req->m, FIELD_id)); /* unless that was the last of it */
+	/* the cancellation may have freed it */
+	x = executions_find(&s->executions, message_text(req->m, FIELD_id));
 	answer_json(s, req, was_over ? 200 : 202,
 		    json_pack("{s:s, s:s}", "id", message_text(req->m, FIELD_id), "state",
 			      execution_state_name[x ? x->state : EXECUTION_FINISHED]));

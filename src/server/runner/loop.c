@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c - the runner's life
+ * loop.c - the runner's main loop
  *
- *	start     rights given up, file limits, policy, tokens, ledger; then a message to the master that it is ready
- *	a turn    what is ready (channel, master, runs); who may start does; promises go to the disk; answers go out
- *	drain     nothing new; when nothing is left to do it ends
- *	now       what waits is turned away, what runs is cancelled, and then as above
- *	no front  all of its clients have hung up; what needs none goes on; the master brings a channel to the next one
- *	end       the master's end cancels everything: nobody is left to tell
+ *	start     drop privileges; file limits, policy, tokens, ledger; then tell the master that the runner is ready
+ *	turn      handle events (channel, master, runs); start executions; write promises to disk; send answers
+ *	drain     accept nothing new; exit when nothing is left to do
+ *	now       turn waiting executions away, cancel running ones, then as above
+ *	no front  its clients count as disconnected; other work continues; the master sends a channel to the next front
+ *	end       when the master's socket closes: cancel everything, without answers
  *
- * Nothing blocks but epoll_wait(): runs are stepped, the channel has queues, files of the state folder are short, questions
- * that take long have processes of their own.
+ * Nothing blocks but epoll_wait(): runs are stepped, channels queue, state files are short, slow queries have processes
+ * of their own.
  */
 #include <poll.h>
 #include <sched.h>
@@ -44,11 +44,11 @@
 #define JOBS_AT_LEAST     4
 #define WARM_DEFAULT_MAX  16
 #define ACCOUNTS_MAX      4096
-#define FDS_OURS          64 /* streams, files, what the handle holds */
+#define FDS_OURS          64 /* listeners, files, what the handle keeps open */
 #define FDS_CELL \
-	96 /* what a cell needs while it is made, with its archive, its proxy and the one kept ready behind it */
+	96 /* needed to create one cell, including its archive, its proxy and the cell kept ready to replace it */
 
-/* Marks in the epoll that are no executions. */
+/* epoll data pointers other than executions. */
 static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark, link_mark, tunnels_mark;
 
 static void complain(const struct brig_error *err)
@@ -56,7 +56,7 @@ static void complain(const struct brig_error *err)
 	report("%s", err->msg);
 }
 
-/* ---- what is waited for ----------------------------------------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------------------------------------------ */
 
 int service_watch(struct service *s, struct execution *x)
 {
@@ -80,7 +80,7 @@ static int watch_plain(struct service *s, int op, int fd, uint32_t events, void 
 	return epoll_ctl(s->epoll, op, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* Answers may be long, and are made as they are asked for: while many wait for the front, nothing more is asked. */
+/* Backpressure: while many bytes are queued for the front, no further requests are read from it. */
 static bool is_crowded(const struct service *s)
 {
 	return channel_waiting(s->channel) > UNSENT_MAX;
@@ -91,7 +91,7 @@ static bool hears_front(const struct service *s)
 	return s->channel && !s->channel_is_bad;
 }
 
-/* Whether there is something to send changes; the epoll hears of it before it waits. */
+/* Updates the events polled for on the front's channel; called before each wait. */
 static void watch_channel(struct service *s)
 {
 	uint32_t wanted;
@@ -124,7 +124,7 @@ bool service_watch_link(struct service *s, bool is_on)
 	return true;
 }
 
-/* ---- who may start -------------------------------------------------------------------------------------------- */
+/* ---- starting executions ------------------------------------------------------------------------------------ */
 
 static struct execution *execution_of(struct ticket *t)
 {
@@ -141,7 +141,7 @@ void service_start_next(struct service *s)
 		execution_start(s, execution_of(t));
 }
 
-/* Milliseconds until time alone lets somebody start; -1: that will not happen. */
+/* Milliseconds until an execution may start because of the time alone; -1: there is none. */
 static int patience(struct service *s)
 {
 	uint64_t again_ns = ADMISSION_NEVER_NS, now_ns = clock_now_ns();
@@ -156,7 +156,9 @@ static int patience(struct service *s)
 	return again_ns <= now_ns ? 0 : (int)min_u64((again_ns - now_ns) / NS_PER_MS + 1, 60000);
 }
 
-/* ---- what the master may ask for --------------------------------------------------------------------------------- */
+/*
+ * ---- requests of the master ---------------------------------------------------------------------------------------
+ */
 
 static uint32_t warm_for(const struct serve_options *o, uint32_t jobs)
 {
@@ -168,7 +170,7 @@ static uint32_t choose_warm(const struct service *s)
 	return warm_for(s->options, s->jobs);
 }
 
-/* A new handle for what comes; what there is ends on the old one. */
+/* Opens a new handle for new requests; existing executions finish with the old one. */
 static void reload(struct service *s)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -192,7 +194,7 @@ static void reload(struct service *s)
 	report("the policy was reloaded");
 }
 
-/* Who waits is turned away; who was promised an execution that never began will find it lost. */
+/* Waiting clients are answered; a promised execution that has not started will be found lost at the next start. */
 static void stop(struct service *s)
 {
 	struct execution *x, *next;
@@ -227,7 +229,10 @@ void service_cut_front(struct service *s, const struct brig_error *why)
 	(void)control_send(s->master, &cut);
 }
 
-/* As if each client had hung up.  What is promised in this turn is kept, though nobody hears of it. */
+/*
+ * Treats all clients of the front as disconnected.  Promises made in this turn are kept, although their answers are
+ * lost.
+ */
 static void leave_front(struct service *s)
 {
 	if (!s->channel)
@@ -249,13 +254,13 @@ static void leave_front(struct service *s)
 	executions_all_gone(s);
 }
 
-/* Takes the socket. */
+/* Takes ownership of the socket. */
 static void join_front(struct service *s, int *sock, uint32_t number)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	leave_front(s);
-	if (channel_new(sock, &s->channel, &err) < 0) { /* the front will see the end of its own, and we live on */
+	if (channel_new(sock, &s->channel, &err) < 0) { /* the front sees its end close; the runner continues */
 		complain(&err);
 		return;
 	}
@@ -274,10 +279,10 @@ static void hear_front(struct service *s)
 	bool is_heavy = false;
 	int rc;
 
-	if (!hears_front(s)) /* the event is of one that has been left in this turn */
+	if (!hears_front(s)) /* a stale event of a channel dropped in this turn */
 		return;
 	rc = channel_flush(s->channel, &err);
-	/* Runs are stepped between two asks that take their time. */
+	/* After a request that may take long, return to the loop so that runs are stepped. */
 	for (size_t i = 0; rc == 0 && !is_heavy && i < RECORDS_OF_A_TURN && hears_front(s) && !is_crowded(s); i++) {
 		int got = channel_receive(s->channel, &r, &err);
 
@@ -362,7 +367,7 @@ static bool is_idle(const struct service *s)
 	       (!s->channel || channel_waiting(s->channel) == 0);
 }
 
-/* Like epoll_wait(2); after a while without anything to do memory is given back. */
+/* epoll_wait(), but returns free memory to the kernel after some time without work. */
 static int wait_for_events(struct service *s, struct epoll_event *ev, int wait_ms)
 {
 	bool may_rest = !s->rests && is_idle(s) && (wait_ms < 0 || wait_ms > MEMORY_REST_MS);
@@ -378,7 +383,7 @@ static int wait_for_events(struct service *s, struct epoll_event *ev, int wait_m
 	return n;
 }
 
-/* Quotas hold all the same; only the next process would not know. */
+/* A failure affects only the next process: the meters in memory are right. */
 static void write_meters(struct service *s)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -399,7 +404,7 @@ static void turn(struct service *s)
 	write_meters(s);
 	if (s->channel_is_bad) {
 		leave_front(s);
-		wait_ms = 0; /* what it held up may go on */
+		wait_ms = 0; /* requests blocked by the full channel may continue */
 	}
 	session_watches_catch_up(s);
 	watch_channel(s);
@@ -409,7 +414,7 @@ static void turn(struct service *s)
 	}
 	n = wait_for_events(s, ev, wait_ms);
 	if (n == 0)
-		answerers_go_on(s); /* one may have had its time */
+		answerers_go_on(s); /* a deadline may have passed */
 	for (int i = 0; i < n && !s->is_over; i++)
 		handle(s, &ev[i]);
 	if (n < 0 && errno != EINTR) {
@@ -420,7 +425,7 @@ static void turn(struct service *s)
 
 /* ---- start and end --------------------------------------------------------------------------------------------------- */
 
-/* As many as the host lets us have. */
+/* The number of descriptors, raised to the hard limit. */
 static uint64_t descriptors(void)
 {
 	struct rlimit limit, more;
@@ -434,8 +439,8 @@ static uint64_t descriptors(void)
 }
 
 /*
- * Programs that wait for something leave a processor to others: two for each; but no more than there are descriptors for, of
- * which a quarter is for what waits.
+ * Two cells per processor, because programs that wait leave it to others; but no more than there are descriptors for, a
+ * quarter of which is reserved for waiting jobs.
  */
 static uint32_t choose_jobs(const struct serve_options *options, uint64_t fds)
 {
@@ -450,7 +455,7 @@ static uint32_t choose_jobs(const struct serve_options *options, uint64_t fds)
 static uint32_t jobs_of(const struct serve_options *o, uint64_t fds)
 {
 	if (o->queue_url && !o->is_worker && !o->jobs)
-		return JOBS_MAX; /* that are elsewhere, most of them */
+		return JOBS_MAX; /* most of which run on other nodes */
 	return choose_jobs(o, fds);
 }
 
@@ -459,7 +464,7 @@ uint32_t runner_warm_cells(const struct serve_options *options)
 	return warm_for(options, jobs_of(options, descriptors()));
 }
 
-/* Takes the socket of the link. */
+/* Takes the link's socket. */
 static int open_parts(struct service *s, int *link, struct brig_error *err)
 {
 	const struct serve_options *o = s->options;
@@ -530,8 +535,8 @@ static void do_nothing(int sig UNUSED)
 }
 
 /*
- * Signals of the terminal, or of who stops a service with all its processes, are the master's to read.  They are caught and
- * not ignored, for what is ignored stays so in programs that are started.
+ * Signals from a terminal or a process supervisor are for the master.  They are caught, not ignored, since ignored
+ * signals stay ignored in programs that are started.
  */
 static void leave_signals_to_master(void)
 {
@@ -542,7 +547,10 @@ static void leave_signals_to_master(void)
 		(void)sigaction(signals[i], &catch, NULL);
 }
 
-/* Whether what we say goes into a journal, which is kept and has other readers: systemd names the stream that it reads. */
+/*
+ * Whether stderr goes to the systemd journal, which is stored and has other readers: systemd names the stream in
+ * JOURNAL_STREAM.
+ */
 static bool speaks_to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -555,7 +563,7 @@ static bool speaks_to_journal(void)
 	return str_eq(stream, ours);
 }
 
-/* For a person at a terminal, or one who looks at what a terminal would show; no line of a log. */
+/* Shows the console's address to a person at a terminal; not a log line. */
 static void name_console(const struct service *s, const char *url)
 {
 	if (s->options->json_log || speaks_to_journal())
@@ -564,7 +572,7 @@ static void name_console(const struct service *s, const char *url)
 		      s->tokens ? " (it asks for a token: 'brig token create NAME' makes one)" : "");
 }
 
-/* Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one. */
+/* Creates a token at the first start, when nobody has one; not if there are revoked ones. */
 static int make_first_token(const struct service *s, const char *url, struct brig_error *err)
 {
 	const struct token what = { .name = "first",
@@ -574,7 +582,7 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 	char secret[TOKEN_SECRET_SIZE];
 	int rc;
 
-	if (!url) /* a worker has no address */
+	if (!url) /* no address: a worker, or announced already */
 		return 0;
 	if (!s->tokens || !tokens_is_empty(s->tokens)) {
 		name_console(s, url);
@@ -626,7 +634,7 @@ int runner_main(const struct runner_args *args)
 	rc = runner_confine(&err);
 	if (rc == 0 && sock >= 0)
 		rc = channel_new(&sock, &s.channel, &err);
-	if (rc == 0 && args->options->otlp) /* before there is anything in our memory that it should not have */
+	if (rc == 0 && args->options->otlp) /* while there are no secrets in memory that the child would inherit */
 		rc = exporter_start(args->options->otlp, &s.exporter, &err);
 	if (rc == 0)
 		rc = open_parts(&s, &link, &err);
@@ -636,7 +644,7 @@ int runner_main(const struct runner_args *args)
 		rc = err_set(&err, BRIG_E_SYSTEM, errno, "cannot tell the master that everything is in place");
 	if (rc < 0) {
 		complain(&err);
-		s.status = err.code; /* what the master says, too */
+		s.status = err.code; /* the master repeats it */
 	}
 	while (rc == 0 && !s.is_over)
 		turn(&s);

@@ -75,7 +75,7 @@ int meters_commit(struct meters *m, struct admission *a, struct brig_error *err)
 	admission_each_metered(a, clock_now_ns(), put_line, &to);
 	rc = journal_commit(&m->journal, false, err);
 	if (rc == 0 && (journal_has_grown(&m->journal) || was_failing))
-		rc = write_anew(m, a, err); /* with what could not be written meanwhile */
+		rc = write_anew(m, a, err); /* includes charges that could not be written before */
 	m->is_failing = rc < 0;
 	return was_failing ? 0 : rc;
 }

@@ -37,7 +37,7 @@ static unsigned role_of(const char *word)
 	return 0;
 }
 
-/* One line, which is cut into words. */
+/* Parses one line, splitting it in place. */
 static int read_line(struct peers *ret, const char *path, size_t number, char *line, struct brig_error *err)
 {
 	const char *role = strtok_r(line, " \t\r", &line), *name = strtok_r(NULL, " \t\r", &line);
@@ -108,7 +108,7 @@ const struct peer *peers_find(const struct peers *p, const char *key, enum peer_
 	return NULL;
 }
 
-/* ---- one's own key --------------------------------------------------------------------------------------------- */
+/* ---- this node's key ------------------------------------------------------------------------------------------- */
 
 static int make_key(const struct statedir *dir, uint8_t seed[SIGN_SEED_LEN], struct brig_error *err)
 {

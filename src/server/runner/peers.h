@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is known on the queue, and this node's own key.
+ * The known nodes of the queue, and this node's own key.
  *
- * The operator's file (--nodes) has a line for each: what it may be, its name, its public key in hex.
+ * The operator's file (--nodes) has a line for each node: its roles, its name, its public key in hex.
  *
  *	front  web-1   9f2c...
  *	worker cell-7  03aa...
  *	both   lab     77d0...
  *	worker cell-8  51c9...  gives
  *
- * One that "gives" is believed by workers when it says what a package set, a compiled program or an environment is
- * (queue_exchange.c); a front has environments to give.
+ * Workers accept package sets, compiled programs and environments only from nodes marked "gives" (queue_exchange.c); a
+ * front has only environments to give.
  *
- * This node's own key lies in STATE/queue/key.  It is not the one that signs receipts and checkpoints of the audit log: that
- * one is the recorder's alone, and whoever takes the runner over has none of it.
+ * This node's own key is in STATE/queue/key.  It differs from the key that signs receipts and checkpoints of the audit
+ * log: only the recorder has that one, so it is safe from a compromised runner.
  */
 #ifndef SERVER_RUNNER_PEERS_H
 #define SERVER_RUNNER_PEERS_H
@@ -42,10 +42,10 @@ struct peers {
 
 int peers_read(const char *path, struct peers *ret, struct brig_error *err);
 void peers_release(struct peers *p);
-/* NULL: nobody of this key is known as one. */
+/* NULL: no node with this key has this role. */
 const struct peer *peers_find(const struct peers *p, const char *key, enum peer_role role);
 
-/* The seed and the public key, in hex; makes them on first use. */
+/* The seed, and the public key in hex; created on first use. */
 int node_key_open(const char *state_dir, uint8_t seed[SIGN_SEED_LEN], char ret[SEAL_KEY_HEX + 1],
 		  struct brig_error *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * questions.c - documents of the library, and what the service knows of itself
+ * questions.c - queries answered from documents of the library, and numbers of the service
  *
- * The library's are passed on as they are.  Those that are at hand within a few milliseconds are read between two steps of the
- * runs.  What is recorded the recorder reads, and the runner does not wait for it.  The others have a process of their own
- * (answerers.h): inspections, whose texts strangers choose; whatever asks an engine for containers; folders that may be large.
+ * Documents of the library are passed on verbatim.  Those available within milliseconds are read in the loop.  What is
+ * recorded is read by the recorder, without waiting for it (recorded.h).  The others are answered by a child process
+ * (answerers.h): inspections, whose text clients choose; queries that contact a container engine; large directories.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 
 #define HISTORY_USUAL 100
 #define HISTORY_MAX   1000
-#define INSPECT_MAX   MiB /* takes seconds already */
+#define INSPECT_MAX   MiB /* this takes seconds already */
 
-/* Answers with a document, or with why there is none. */
+/* Answers with a document, or with the error. */
 static void answer_either(struct service *s, const struct request *req, int rc, char *text,
 			  const struct brig_error *err)
 {
@@ -33,7 +33,7 @@ static void answer_either(struct service *s, const struct request *req, int rc, 
 		answer_document(s, req, text);
 }
 
-/* Those that need nothing but the handle. */
+/* Queries that need only the handle. */
 #define QUESTION(name, function)                                          \
 	static void answer_##name(struct service *s, struct request *req) \
 	{                                                                 \
@@ -84,7 +84,7 @@ void handle_policy(struct service *s, struct request *req)
 	answer_either(s, req, rc, text, &err);
 }
 
-/* What the host can do changes rarely, and takes long to find out. */
+/* Cached, since the host's capabilities change rarely and take long to determine. */
 void handle_capabilities(struct service *s, struct request *req)
 {
 	if (!s->capabilities || clock_now_ns() - s->capabilities_ns > CAPABILITIES_NS) {
@@ -147,7 +147,7 @@ void handle_inspect(struct service *s, struct request *req)
 
 /* ---- history ------------------------------------------------------------------------------------------------ */
 
-/* The recorder's document as it is. */
+/* Passes on the recorder's document. */
 static void answer_recorded(struct service *s, const struct request *req, const char *id UNUSED, int rc, char *text,
 			    const struct brig_error *err)
 {
@@ -217,7 +217,9 @@ void handle_verify_receipt(struct service *s, struct request *req)
 	recorded_ask(s, req, &q, NULL, answer_recorded);
 }
 
-/* ---- the service itself ------------------------------------------------------------------------------------------ */
+/*
+ * ---- the service's own numbers ------------------------------------------------------------------------------------
+ */
 
 void handle_statistics(struct service *s, struct request *req)
 {
@@ -256,8 +258,8 @@ void handle_whoami(struct service *s, struct request *req)
 struct count_list {
 	const struct token *token;
 	json_t *list;
-	struct buf *text; /* of the metrics */
-	const char *name; /* of one of them */
+	struct buf *text; /* for metrics */
+	const char *name; /* of the metric */
 };
 
 static void add_count(const struct admission_count *c, void *arg)
@@ -271,7 +273,7 @@ static void add_count(const struct admission_count *c, void *arg)
 						      "memory_bytes", (json_int_t)c->memory));
 }
 
-/* The library's rows, but for environments that the token does not know. */
+/* The library's rows without environments that the token may not see. */
 static json_t *pool_list(const struct service *s, const struct token *token)
 {
 	json_t *doc, *row, *list = json_array();
@@ -323,7 +325,7 @@ static void add_session_ends(const struct service *s, const char *name, struct b
 			 (unsigned long long)s->counts.session_ends[i]);
 }
 
-/* Names have no character that a label could not. */
+/* Token names need no escaping in labels. */
 static void add_token(const struct admission_count *c, void *arg)
 {
 	struct count_list *into = arg;

@@ -42,7 +42,7 @@ bool queue_is_environment(const char *name)
 	return name && !str_eq(name, "none");
 }
 
-/* "unknown.python", a word of a subject each. */
+/* Makes the class of an execution, such as "unknown.python". */
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size)
 {
 	const struct brig_request *req = &x->job->req;
@@ -71,7 +71,7 @@ static void leave_link(struct service *s)
 	channel_free(MOVE_PTR(q->channel));
 	q->channel_is_bad = q->is_up = false;
 	TAILQ_FOREACH(op, &q->ops, in_list)
-	op->again_ns = 0; /* by the next one */
+	op->again_ns = 0; /* to be sent through the next link */
 }
 
 static void send_record(struct service *s, uint32_t tag, enum link_op op, const void *data, size_t len)
@@ -109,7 +109,10 @@ void queue_join(struct service *s, int *sock)
 		front_begin(s);
 }
 
-/* ---- seals ---------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- seals
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 void queue_begin(const struct service *s, struct buf *inner, const char *as)
 {
@@ -179,7 +182,10 @@ bool queue_unseal(struct service *s, const struct message *m, const char *as, un
 	return false;
 }
 
-/* ---- asks -------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- operations
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static void op_free(struct queue *q, struct queue_op *op)
 {
@@ -243,7 +249,7 @@ static void op_end(struct service *s, struct queue_op *op, const struct queue_an
 {
 	struct queue_op own = *op;
 
-	/* What fn asks next may take its place. */
+	/* Unlinked first: fn may start an operation in its place. */
 	TAILQ_REMOVE(&s->queue.ops, op, in_list);
 	s->queue.n_ops--;
 	free(op);
@@ -291,14 +297,17 @@ static void ops_tick(struct service *s, uint64_t now)
 		next = TAILQ_NEXT(op, in_list);
 		if (now >= op->deadline_ns) {
 			op_end(s, op, &late);
-			next = TAILQ_FIRST(&s->queue.ops); /* anything may have changed */
+			next = TAILQ_FIRST(&s->queue.ops); /* fn may have changed the list */
 		} else if (now >= op->again_ns) {
 			op_send(s, op);
 		}
 	}
 }
 
-/* ---- what the link says ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- messages from the link
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void on_up(struct service *s, const struct message *m)
 {
@@ -389,7 +398,7 @@ int queue_tick(struct service *s, int wait_ms)
 	if (!q->is_on)
 		return wait_ms;
 	if (q->channel_is_bad)
-		leave_link(s); /* which is about to end, and the master brings the next one */
+		leave_link(s); /* it is about to exit, and the master sends a channel to the next one */
 	if (now >= q->tick_ns) {
 		q->tick_ns = now + TICK_NS;
 		ops_tick(s, now);
@@ -457,11 +466,11 @@ void queue_reload(struct service *s)
 	}
 	peers_release(&s->queue.peers);
 	s->queue.peers = fresh;
-	s->queue.host_ns = 0; /* another policy needs other protections */
+	s->queue.host_ns = 0; /* the new policy may require other protections */
 	if (s->queue.is_worker && s->queue.channel)
 		worker_tell_classes(s);
 	if (s->queue.channel)
-		exchange_begin(s); /* of the new handle */
+		exchange_begin(s); /* with the new handle */
 }
 
 void queue_close(struct service *s)

@@ -2,19 +2,19 @@
 /*
  * queue_batch_ask.c - batches of other fronts
  *
- * Whoever asks here for a batch that another front has accepted, or this one in an earlier life, is answered from the buckets.  What
- * it consists of is in the bucket of batches; of each job that is not over as far as is known,
+ * Queries about a batch that another front accepted, or an earlier process of this one, are answered from the buckets.
+ * The bucket of batches has its jobs; for each job not known to be over:
  *
- *	its result?  --none-->  a claim?  --none-->  in the stream?  --none-->  its result once more  --none-->  lost
- *	    |                     |                     |
- *	    finished              running               queued
+ *	result?  --none-->  claim?  --none-->  in the stream?  --none-->  result again  --none-->  lost
+ *	   |                  |                   |
+ *	finished            running             queued
  *
- * unless the front that has accepted the batch is there still, in the life in which it did: it may hold jobs back for a quota, so they are
- * queued.  Nothing is kept from one request to the next, but while somebody watches: then what is not over is looked for again
- * and again.
+ * The exception: while the front that accepted the batch is still the same process, it may hold jobs back for a quota,
+ * so they are queued, not lost.  Nothing is kept between requests, except for a stream of results, for which unfinished
+ * jobs are looked up repeatedly.
  *
- * A list (queue_batch_list.c) has many of them, and needs how each of them is: those whose verdicts are in the bucket are not looked
- * at further, and of those that turn out to be over they are put there.
+ * A list (queue_batch_list.c) has many batches and needs only states: if the verdicts of a batch are in the bucket, its
+ * jobs are not looked up; a batch that turns out to be over gets its verdicts stored there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +28,9 @@
 
 #define ASKS_MAX    64
 #define AGAIN_NS    NS_PER_SEC
-#define RESULTS_MAX (48 * MiB) /* of one request; what is beyond is told without its output */
-#define NUMBERS     1024       /* of jobs: each question has one of these, and the number of its request */
-#define HEARD_S     10         /* in which the entry of a front that is there has come */
+#define RESULTS_MAX (48 * MiB) /* of one request; results beyond it are reported without output */
+#define NUMBERS     1024       /* factor between request number and job number in an operation's number */
+#define HEARD_S     10         /* within this time the entry of a live front has been received */
 
 _Static_assert(BATCH_JOBS_MAX <= NUMBERS, "each job of a batch has a number");
 
@@ -39,13 +39,13 @@ struct batch_ask {
 	uint64_t serial;
 	uint32_t tag;
 	enum route route;
-	bool is_stream, is_troubled /* no broker has answered */, is_looking;
-	uint64_t listing; /* the list that it is for; 0: it is a client's own */
+	bool is_stream, is_troubled /* some broker query failed */, is_looking;
+	uint64_t listing; /* the listing that it is for; 0: a client's request */
 	struct token token;
 	char request_id[129], id[EXECUTION_ID_LEN + 1], key[BATCH_KEY_LEN + 1];
-	char front[EXECUTION_ID_LEN + 1], front_key[SEAL_KEY_HEX + 1]; /* that has accepted it, in that life */
+	char front[EXECUTION_ID_LEN + 1], front_key[SEAL_KEY_HEX + 1]; /* the process that accepted the batch */
 	struct batch *b;                                               /* NULL: not known yet */
-	size_t n_open;                                                 /* questions */
+	size_t n_open;                                                 /* pending queries */
 	uint64_t again_ns, result_bytes;
 };
 
@@ -72,7 +72,7 @@ static struct request ask_of(const struct batch_ask *w)
 	return (struct request){ .tag = w->tag, .route = w->route, .request_id = w->request_id, .token = &w->token };
 }
 
-/* Of a list: it is told, and goes on. */
+/* Reports the outcome to the listing, which continues. */
 static void end_listed(struct service *s, struct batch_ask *w, bool is_whole)
 {
 	struct batch *b = MOVE_PTR(w->b);
@@ -109,7 +109,7 @@ static void cancel(struct service *s, const struct batch *b)
 			(void)remote_put_cancel(s, b->job[i].id, QUEUE_CLAIM_NS, remote_on_cancel_put);
 }
 
-/* What is new, to one who watches; true: that was all. */
+/* Sends new results to a stream; true: that was the last. */
 static bool tell_watcher(struct service *s, struct batch_ask *w)
 {
 	for (size_t i = 0; i < w->b->n; i++) {
@@ -119,7 +119,7 @@ static bool tell_watcher(struct service *s, struct batch_ask *w)
 			continue;
 		batch_send_result(s, w->tag, j);
 		j->is_told = true;
-		w->result_bytes -= j->result_len; /* it is not needed any more */
+		w->result_bytes -= j->result_len; /* not needed any more */
 		free(MOVE_PTR(j->result));
 		j->result_len = 0;
 	}
@@ -129,7 +129,7 @@ static bool tell_watcher(struct service *s, struct batch_ask *w)
 	return true;
 }
 
-/* All questions are answered. */
+/* All queries of a round are answered. */
 static void end_round(struct service *s, struct batch_ask *w)
 {
 	const struct request req = ask_of(w);
@@ -198,7 +198,7 @@ static void take_result(struct batch_ask *w, struct batch_job *j, const struct m
 	w->result_bytes += j->result_len;
 }
 
-/* It may hold back what nobody else has seen yet. */
+/* It may hold back jobs that no other node has seen. */
 static bool front_is_there(const struct service *s, const struct batch_ask *w)
 {
 	const struct queue *q = &s->queue;
@@ -206,7 +206,7 @@ static bool front_is_there(const struct service *s, const struct batch_ask *w)
 	for (size_t i = 0; i < q->n_nodes; i++)
 		if (q->node[i].is_front && str_eq(q->node[i].key, w->front_key))
 			return node_is_live(&q->node[i]) && str_eq(q->node[i].ask_at, w->front);
-	return !q->since_ns || clock_now_ns() - q->since_ns < HEARD_S * NS_PER_SEC; /* nobody knows yet */
+	return !q->since_ns || clock_now_ns() - q->since_ns < HEARD_S * NS_PER_SEC; /* not known yet */
 }
 
 static void on_result(struct service *s, const struct queue_op *op, const struct queue_answer *a);
@@ -230,7 +230,7 @@ static void on_stream(struct service *s, const struct queue_op *op, const struct
 	struct batch_ask *w = find(s, op->number / NUMBERS);
 
 	if (w && a->how == QUEUE_NONE) {
-		ask_next(s, w, op, BUCKET_RESULTS, on_result_again); /* it may have ended a moment ago */
+		ask_next(s, w, op, BUCKET_RESULTS, on_result_again); /* it may have ended between the queries */
 	} else if (w) {
 		w->is_troubled |= a->how != QUEUE_OK;
 		close_one(s, w);
@@ -252,7 +252,7 @@ static void on_claim(struct service *s, const struct queue_op *op, const struct 
 	}
 }
 
-/* True: that is its result. */
+/* True: this is the job's result, and was stored. */
 static bool has_result(struct service *s, struct batch_ask *w, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct queue_sealed r;
@@ -297,7 +297,7 @@ static void on_result(struct service *s, const struct queue_op *op, const struct
 static void begin_round(struct service *s, struct batch_ask *w)
 {
 	w->is_looking = true;
-	w->n_open = 1; /* until all are asked */
+	w->n_open = 1; /* until all queries are sent */
 	for (size_t i = 0; i < w->b->n; i++) {
 		struct queue_op *op;
 
@@ -314,7 +314,7 @@ static void begin_round(struct service *s, struct batch_ask *w)
 
 /* ---- the batch --------------------------------------------------------------------------------------------------------- */
 
-/* NULL: no memory, or it is none. */
+/* NULL: out of memory, or invalid. */
 static struct batch *read_batch(const struct message *m, const char *id, const char *owner)
 {
 	size_t n = message_count(m, FIELD_job_ref), at = 0, len;
@@ -342,7 +342,7 @@ static struct batch *read_batch(const struct message *m, const char *id, const c
 	return b;
 }
 
-/* False: there is no memory, and it has been refused. */
+/* False: out of memory; the request was refused. */
 static bool take_batch(struct service *s, struct batch_ask *w, const struct queue_sealed *r)
 {
 	const char *front = message_text(&r->m, FIELD_reply_to);
@@ -377,7 +377,7 @@ static void on_batch(struct service *s, const struct queue_op *op, const struct 
 		begin_round(s, w);
 }
 
-/* NULL: there are too many already, or there is no memory.  It is not in the list of them before its question is asked. */
+/* NULL: too many, or out of memory.  Not in the list until its query is sent. */
 static struct batch_ask *ask_new(struct service *s, const struct token *token, uint64_t listing)
 {
 	struct batch_ask *w = listing || s->queue.n_batch_asks < ASKS_MAX ? calloc(1, sizeof(*w)) : NULL;
@@ -421,9 +421,12 @@ bool batch_ask_elsewhere(struct service *s, const struct request *req, const cha
 	return true;
 }
 
-/* ---- for a list ---------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- for listings
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* What a front has said of the end of all jobs; false: none has. */
+/* Takes the verdicts that a front has stored; false: there are none. */
 static bool has_ends(struct service *s, struct batch_ask *w, const struct queue_answer *a)
 {
 	const char *id, *verdict;
@@ -459,7 +462,7 @@ static void on_ends(struct service *s, const struct queue_op *op, const struct q
 		begin_round(s, w);
 }
 
-/* Whether what is there is of this key, and of somebody whose batches may be told. */
+/* Whether the message is the batch with this key, and its owner's batches may be shown. */
 static bool is_listed(struct service *s, const struct batch_ask *w, const struct queue_sealed *r)
 {
 	const char *id = message_text(&r->m, FIELD_id), *owner = message_text(&r->m, FIELD_who);
@@ -483,7 +486,7 @@ static void on_listed(struct service *s, const struct queue_op *op, const struct
 	if (!w)
 		return;
 	if (a->how != QUEUE_OK || !queue_unseal(s, a->m, "batch", PEER_FRONT, &r) || !is_listed(s, w, &r)) {
-		end_listed(s, w, a->how == QUEUE_NONE); /* the bucket has just forgotten it */
+		end_listed(s, w, a->how == QUEUE_NONE); /* it has just expired */
 		return;
 	}
 	if (!take_batch(s, w, &r))
@@ -518,7 +521,10 @@ void batch_asks_drop(struct service *s, uint64_t listing)
 	}
 }
 
-/* ---- time, and clients that go ------------------------------------------------------------------------------------------- */
+/*
+ * ---- timer, clients that disconnect
+ * --------------------------------------------------------------------------------------
+ */
 
 void batch_asks_tick(struct service *s)
 {
@@ -551,7 +557,7 @@ void batch_asks_all_gone(struct service *s)
 
 void batch_asks_release(struct service *s)
 {
-	batch_listings_release(s); /* and those that are for lists */
+	batch_listings_release(s); /* this drops the queries for listings */
 	while (!LIST_EMPTY(&s->queue.batch_asks))
 		ask_free(s, LIST_FIRST(&s->queue.batch_asks));
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_batch_list.c - batches that no front tells of any more, in the list of all
+ * queue_batch_list.c - batches in the list of all that no live front has in memory
  *
- * The bucket has each batch for a day, whatever becomes of the front that has accepted it; a front knows those of its own life, and of
- * them the last ones.  When the fronts that are there have told theirs (gathering.c), the rest comes from the bucket:
+ * The bucket keeps each batch for a day, whatever happens to the front that accepted it; a front knows only the latest
+ * ones accepted by its own process.  When all live fronts have answered (gathering.c), the rest comes from the bucket:
  *
- *	how many keys of this token? -> the youngest of them -> those that nobody has told of -> each: how is it (queue_batch_ask.c)?
+ *	number of keys of this token -> the youngest keys -> those no front returned -> state of each (queue_batch_ask.c)
  *
- * An administrator's are those of all tokens.  A few at a time are asked for, by all lists together and each list in its turn.  What
- * cannot be read, or not in time, is said: the list then has the name of the bucket among those that did not answer.
+ * For an administrator these are the keys of all tokens.  All listings together have few queries pending, and take
+ * turns.  If something cannot be read in time, the list names the bucket among the nodes that did not answer.
  *
- *   RULE BL1  Each listing ends its part of the list once, LISTING_NS after it began at the latest, and its asks with it.
+ *   RULE BL1  Each listing ends its part of the list once, LISTING_NS after its start at the latest, and drops its
+ *   queries.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -22,9 +23,9 @@
 #include "server/runner/requests.h"
 
 #define LISTINGS_MAX 64
-#define ASKS_MAX     8 /* each of which may have as many questions as a batch has jobs */
+#define ASKS_MAX     8 /* each may have as many queries as a batch has jobs */
 #define LISTING_NS   (5 * NS_PER_SEC)
-#define ROUNDS_MAX   3 /* of questions which keys there are, while old ones vanish */
+#define ROUNDS_MAX   3 /* of queries for keys, in case old ones expire meanwhile */
 #define MISSING      "brig-batches"
 
 struct batch_listing {
@@ -35,9 +36,9 @@ struct batch_listing {
 	size_t limit;
 	uint64_t offset;
 	unsigned rounds;
-	bool is_short /* something is not told */, has_keys;
-	char (*key)[BATCH_KEY_LEN + 1]; /* the oldest first */
-	size_t n_keys /* that are not asked for yet: from the last on */, n_open;
+	bool is_short /* the list is incomplete */, has_keys;
+	char (*key)[BATCH_KEY_LEN + 1]; /* oldest first */
+	size_t n_keys /* not queried yet, from the end of the array */, n_open;
 };
 
 static struct batch_listing *find(const struct service *s, uint64_t serial)
@@ -65,7 +66,7 @@ static void end(struct service *s, struct batch_listing *w)
 	gathering_end_one(s, g);
 }
 
-/* As it is, without what is not known yet. */
+/* Ends it without what is still unknown. */
 static void cut(struct service *s, struct batch_listing *w)
 {
 	w->is_short = true;
@@ -74,7 +75,7 @@ static void cut(struct service *s, struct batch_listing *w)
 
 /* ---- the batches ----------------------------------------------------------------------------------------------------- */
 
-/* The next one that nobody has told of; false: that was the last. */
+/* Queries the next key that no front returned; false: there are no more. */
 static bool ask_next(struct service *s, struct batch_listing *w)
 {
 	while (w->n_keys > 0) {
@@ -123,14 +124,17 @@ void batch_listing_told(struct service *s, uint64_t listing, const struct batch 
 	go_on(s);
 }
 
-/* ---- their keys ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- keys
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static int by_bytes(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool take_keys(struct service *s, struct batch_listing *w, const struct message *m)
 {
 	size_t n = message_count(m, FIELD_listed), at = 0, len;
@@ -164,7 +168,7 @@ static void on_keys(struct service *s, const struct queue_op *op, const struct q
 	}
 	total = message_number(a->m, FIELD_total, 0);
 	from = total - min_u64(total, w->limit);
-	is_late = total > 0 && from < w->offset; /* it begins behind some of them */
+	is_late = total > 0 && from < w->offset; /* the answer starts after the first key that is wanted */
 	if (is_late && w->rounds < ROUNDS_MAX) {
 		w->offset = from;
 		is_good = ask_keys(s, w);
@@ -217,7 +221,10 @@ void batch_listing_begin(struct service *s, struct gathering *of, const struct t
 		cut(s, w);
 }
 
-/* ---- time, and clients that go ------------------------------------------------------------------------------------------- */
+/*
+ * ---- timer, clients that disconnect
+ * --------------------------------------------------------------------------------------
+ */
 
 void batch_listings_tick(struct service *s)
 {
@@ -228,7 +235,7 @@ void batch_listings_tick(struct service *s)
 		if (w->deadline_ns <= now)
 			cut(s, w);
 	}
-	go_on(s); /* there is room for others now */
+	go_on(s); /* queries may have ended */
 }
 
 bool batch_listings_gone(struct service *s, uint32_t tag)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_batches.c - batches that are asked for here become known to all fronts
+ * queue_batches.c - publication of batches accepted here
  *
- * What a batch is, its owner and the ids and names of its jobs, goes into the bucket of batches before anything of it begins and
- * before its client is told; with an Idempotency-Key, the key goes first (as in queue_keys.c).
+ * The description of a batch (owner, ids and names of its jobs) is put into the bucket of batches before any job starts
+ * and before the client is answered; with an Idempotency-Key, the key is put first (as in queue_keys.c).
  *
- *	jobs are looked at -> key put -> batch put -> begins, and its client is told
- *	                         |           `- taken: another front has just put it for the same key: that one counts
- *	                         `- taken: another request: 409;  the same: that batch, if it is in the bucket, or else this one
- *	                                   under the id of the key
+ *	jobs checked -> key put -> batch put -> started, client answered
+ *	                   |          `- taken: another front has just put it for the same key: that one counts
+ *	                   `- taken: different request: 409; same request: that batch, if it is in the bucket; otherwise
+ *	                             this one, under the id of the key
  *
- * Then its jobs are published as fast as quotas let them in.  What is published goes on without this front, and any other one
- * finds it (queue_batch_ask.c); what a quota still holds back when this front is killed is lost, and told so by id.
+ * Jobs are then published as fast as quotas admit them.  Published jobs run without this front, and any front can find
+ * them (queue_batch_ask.c); jobs still held back when this front dies are lost, and reported so.
  *
- * Its key in the bucket is "TIME.OWNER.ID": when it was accepted, in seconds since 1970, a hash of the name of its token, and its id.
- * So one is found by its id and its owner, those of one owner are found without a look at those of others, and the youngest are the
- * last (queue_batch_list.c).  Of two fronts that put a batch for one key, both have the time of the key: one of them is too late.
+ * The key of a batch in the bucket is "TIME.OWNER.ID": when it was accepted, in seconds since 1970, a hash of the
+ * token's name, and its id.  So one batch can be found by id and owner, the batches of an owner without reading those
+ * of others, and the youngest keys sort last (queue_batch_list.c).  If two fronts put a batch for the same
+ * Idempotency-Key, both use the time of that key, so the second put fails.
  *
- * When all of its jobs have ended, their verdicts go into the bucket of results: a list needs no more.
+ * When all jobs have ended, their verdicts are put into the bucket of results: lists need no more.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@
 #include "server/runner/requests.h"
 #include "server/runner/service.h"
 
-/* One that waits for the buckets. */
+/* A batch being published. */
 struct shared_batch {
 	LIST_ENTRY(shared_batch) in_list;
 	uint64_t serial;
@@ -36,7 +37,7 @@ struct shared_batch {
 	struct token token;
 	char request_id[129];
 	struct batch *b;
-	char key[2 * SHA256_LEN + 1]; /* "": it has none */
+	char key[2 * SHA256_LEN + 1]; /* "": none */
 	uint8_t body[SHA256_LEN];
 };
 
@@ -50,7 +51,7 @@ static struct shared_batch *find(const struct service *s, uint64_t serial)
 	return NULL;
 }
 
-/* Its batch, if it has one still, came to nothing. */
+/* Drops its batch, too, if it still has one. */
 static void shared_free(struct service *s, struct shared_batch *w)
 {
 	LIST_REMOVE(w, in_list);
@@ -154,15 +155,16 @@ void batch_share_end(struct service *s, const struct batch *b)
 	message_put_number(&inner, FIELD_issued, b->ended_ns / NS_PER_SEC);
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->job[i].state != JOB_ENDED)
-			return; /* as far as is known here */
+			return; /* not all outcomes are known */
 		message_put_text(&inner, FIELD_job_end, b->job[i].verdict);
 	}
-	(void)queue_put(s, BUCKET_RESULTS, key, 0, &inner, QUEUE_PUBLISH_NS, NULL); /* else jobs are looked at */
+	/* if it fails, lists look at the jobs */
+	(void)queue_put(s, BUCKET_RESULTS, key, 0, &inner, QUEUE_PUBLISH_NS, NULL);
 }
 
 /* ---- the batch ----------------------------------------------------------------------------------------------------- */
 
-/* Another front has it, or this one since before. */
+/* The batch exists already: answers 202 with it. */
 static void answer_other(struct service *s, struct shared_batch *w, const char *id, size_t n)
 {
 	const struct batch *here = batches_find(&s->batches, id);
@@ -178,7 +180,7 @@ static void on_batch_put(struct service *s, const struct queue_op *op, const str
 
 	if (!w)
 		return;
-	if (a->how == QUEUE_TAKEN) { /* of the same key, so it is of the same jobs */
+	if (a->how == QUEUE_TAKEN) { /* same key, hence the same jobs */
 		answer_other(s, w, w->b->id, w->b->n);
 		return;
 	}
@@ -214,7 +216,7 @@ static void put_batch(struct service *s, struct shared_batch *w)
 
 /* ---- the key ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the batch that the key stands for ever came to be. */
+/* Whether the batch for this key was ever published. */
 static void on_other(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct shared_batch *w = find(s, op->number);
@@ -323,9 +325,12 @@ void batch_share(struct service *s, const struct request *req, struct batch *b, 
 	put_key(s, w);
 }
 
-/* ---- who asked ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- clients
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-/* It goes on: the buckets may know it already. */
+/* It continues, since the buckets may have the batch already. */
 bool shared_batches_gone(struct service *s, uint32_t tag)
 {
 	const struct shared_batch *w;
@@ -341,7 +346,7 @@ void shared_batches_all_gone(struct service *s)
 	struct shared_batch *w;
 
 	LIST_FOREACH(w, &s->queue.shared, in_list)
-	w->tag = 0; /* the next front has tags of its own */
+	w->tag = 0; /* the next front starts with new tags */
 }
 
 void shared_batches_release(struct service *s)
@@ -349,7 +354,7 @@ void shared_batches_release(struct service *s)
 	while (!LIST_EMPTY(&s->queue.shared)) {
 		struct shared_batch *w = LIST_FIRST(&s->queue.shared);
 
-		batch_free(MOVE_PTR(w->b)); /* its executions are gone */
+		batch_free(MOVE_PTR(w->b)); /* its executions have been freed */
 		shared_free(s, w);
 	}
 }

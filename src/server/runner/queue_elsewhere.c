@@ -2,20 +2,20 @@
 /*
  * queue_elsewhere.c - executions of other fronts
  *
- * Whoever asks here for an id that another front has promised, or this one in an earlier life, is answered from the buckets:
+ * Requests for an id that another front accepted, or an earlier process of this one, are answered from the buckets:
  *
- *	its result?  --none-->  its job in the stream?  --none-->  its result once more, for it may have ended between; or 404
- *	    |                        |
- *	    |                        +- state: who has a claim.  cancel: a claim that nobody is to begin it, or a word to who has.
- *	    |                           events: it is adopted.  artifact: not yet
- *	    +- state, artifact: they are in it.  cancel: it is over.  events: it is adopted
+ *	result?  --none-->  job in the stream?  --none-->  result again, in case it ended meanwhile; otherwise 404
+ *	  |                     |
+ *	  |                     +- state: from the claim.  cancel: put a claim that prevents its start, or notify the node that
+ *	  |                        claimed it.  events: adopt it.  artifact: not available yet
+ *	  +- state, artifact: from the result.  cancel: it is over.  events: adopt it
  *
- * Result and job are sealed and name the token that asked: somebody else's is answered like one that never was.
+ * Result and job are sealed and name the token; an execution of another token is treated as one that does not exist.
  *
- * To adopt an execution is to have it in the table, as if it had been published here, for as long as somebody watches: the node
- * that runs it, or ran it lately, is told so ("watch"), sends what has happened so far, and goes on as it happens
- * (queue_watch.c).  Nobody may have begun it yet, so it is told again until something comes.  What the node no longer knows the
- * result tells at the end.
+ * Adopting an execution puts it into the table as if it had been published here, as long as somebody watches it.  The
+ * node that runs it, or ran it lately, is asked to send its events ("watch"), past and future ones (queue_watch.c).
+ * Since it may not have been started yet, the request is repeated until events arrive.  If the node has dropped the
+ * events, the result has to suffice.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -27,17 +27,17 @@
 #include "server/runner/requests.h"
 #include "server/runner/service.h"
 
-#define WATCH_NS    NS_PER_SEC /* between two words that somebody watches, while nothing comes */
+#define WATCH_NS    NS_PER_SEC /* interval of repeated watch requests */
 #define ADOPTED_MAX 1024
 
-/* Who asks for what, until the buckets have answered. */
+/* A client's request, until the buckets have answered. */
 struct asker {
 	size_t size;
 	uint32_t tag;
 	enum route route;
-	bool admin, has_gone, is_second; /* is_second: neither result nor job was there */
+	bool admin, has_gone, is_second; /* is_second: neither result nor job was found before */
 	char name[TOKEN_NAME_MAX + 1], request_id[129];
-	char path[]; /* of an artifact */
+	char path[]; /* path of an artifact */
 };
 
 static void answer_asker(struct service *s, const struct asker *who, uint16_t status, json_t *doc)
@@ -62,7 +62,7 @@ static void answer_none(struct service *s, const struct asker *who, const char *
 	answer_asker_error(s, who, 404, id, "there is no execution");
 }
 
-/* The next question for the same asker, who is answered if it cannot be asked. */
+/* Attaches the request to the next operation; answers it if there is none. */
 static void pass_asker(struct service *s, struct queue_op *next, const struct queue_op *op, bool is_second)
 {
 	const struct asker *who = op->arg;
@@ -109,7 +109,7 @@ static void tell_watch(struct service *s, struct execution *x)
 void adopted_tick(struct service *s, struct execution *x, uint64_t now)
 {
 	if (x->n_listeners == 0)
-		execution_drop(s, x); /* whoever asks next finds it where it was found before */
+		execution_drop(s, x); /* a later request finds it in the buckets again */
 	else if (!x->remote->is_heard && x->remote->watch_ns <= now)
 		tell_watch(s, x);
 }
@@ -120,7 +120,7 @@ bool adopted_waits_for_log(struct service *s, struct execution *x)
 
 	if (!r->is_adopted || r->is_heard)
 		return false;
-	if (!r->is_over) { /* whoever ran it may remember it: one word, and a moment for the answer */
+	if (!r->is_over) { /* ask the node once more for its events, and wait a moment */
 		r->is_over = true;
 		r->look_ns = clock_now_ns() + WATCH_NS;
 		tell_watch(s, x);
@@ -142,7 +142,7 @@ static size_t count_adopted(const struct service *s)
 	return n;
 }
 
-/* From the sealed job, or from the result of one that is over; NULL: there are too many, or no memory. */
+/* from: the sealed job, or the result if it is over.  NULL: too many, or out of memory. */
 static struct execution *adopt(struct service *s, const char *id, const struct queue_sealed *from, bool is_over)
 {
 	const char *owner = message_text(&from->m, FIELD_who), *hash;
@@ -189,7 +189,7 @@ static void watch(struct service *s, const struct asker *who, const char *id, co
 		events_replay(x, who->tag);
 }
 
-/* Its events may be gone, and who waits for the result wants none. */
+/* A client that waits only for the result needs no events, which the node may have dropped. */
 void front_join(struct service *s, const struct request *req, const char *id, const struct queue_sealed *from,
 		bool is_over)
 {
@@ -302,7 +302,7 @@ static void on_job(struct service *s, const struct queue_op *op, const struct qu
 
 	if (a->how == QUEUE_FAILED)
 		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
-	else if (a->how == QUEUE_NONE && !who->is_second) /* it may have ended a moment ago */
+	else if (a->how == QUEUE_NONE && !who->is_second) /* it may have ended between the queries */
 		pass_asker(s, queue_get(s, BUCKET_RESULTS, op->id, on_result), op, true);
 	else if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "job", PEER_FRONT, &job) || !may_see(who, &job.m))
 		answer_none(s, who, op->id);
@@ -384,7 +384,7 @@ bool front_gone(struct service *s, uint32_t tag)
 		struct asker *who = asker_of(op);
 
 		if (who && who->tag == tag) {
-			who->has_gone = true; /* it is answered all the same, and nobody watches */
+			who->has_gone = true; /* the answer is discarded, and no watch is started */
 			return true;
 		}
 	}
@@ -401,7 +401,7 @@ void front_all_gone(struct service *s)
 
 		if (who) {
 			who->has_gone = true;
-			who->tag = 0; /* the next front has tags of its own */
+			who->tag = 0; /* the next front starts with new tags */
 		}
 	}
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_environments.c - jobs of environments that another node has
+ * queue_environments.c - jobs that need an environment which only another node has
  *
- * An environment is made on one node: a worker, or a front that is asked to.  Nodes that give say in their entries which they
- * have ("offers").  A worker that lacks one takes its class all the same, as long as somebody would give it:
+ * An environment is created on one node: a worker or a front.  Nodes that give list theirs in their entries ("offers").
+ * A worker that lacks an environment accepts its class nevertheless, as long as some node would give it:
  *
- *	a node that has it is free      it looks for such jobs now and then, and finds what is left over (queue_placement.c)
- *	none is, or a front has it      it waits for them at the broker
+ *	a node that has it has a free slot    poll for such jobs now and then, for those left over (queue_placement.c)
+ *	none has, or a front has it           wait for them at the broker
  *
- * A job that comes so goes back to the stream, and the environment is asked for (queue_exchange.c).  When it is here, its class is
- * this node's own, and the job that comes next is begun; meanwhile it may as well have gone to whoever had it.  If it cannot be had,
- * the class is not taken for a minute.  Nothing is claimed before the environment is here, so nothing fails for the lack of it.
+ * A job received this way goes back to the stream, and the environment is fetched (queue_exchange.c).  When it has
+ * arrived, its class is one of this node's own and the next such job is started; meanwhile another node may have taken
+ * the job.  If fetching fails, the class is not accepted for a minute.  No job is claimed before the environment is
+ * there, so none fails because of it.
  *
- * In its entry a node says only what it has: a class that everybody takes since somebody else has it would outlive the
- * environment.
+ * A node's entry lists only classes that it can run itself: otherwise nodes could keep a class alive among themselves
+ * after the environment is gone.
  */
 #include <jansson.h>
 #include <stdio.h>

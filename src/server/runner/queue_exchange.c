@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_exchange.c - package sets, compiled programs and environments that nodes give each other
+ * queue_exchange.c - transfer of package sets, compiled programs and environments between nodes
  *
- * Each says in its entry what it keeps, by keys that mean the same on every host (brig/exchange.h).  A run that lacks something
- * asks here (want()); if a node that may give says that it has it, it is asked for it, piece by piece, node to node over core
- * NATS, so that nothing of it is stored by brokers:
+ * Each node's entry lists what it stores, under keys that are the same on every host (brig/exchange.h).  A run that
+ * lacks an item calls want(); if a node that may give has it, it is requested piece by piece, directly over core NATS,
+ * so that brokers store nothing of it:
  *
- *	who lacks it                              who has it
- *	want: id, kind, key, offset        -->    packed into a file without a name, by a process of its own
- *	piece: id, pause                   <--    it takes a while
+ *	node that lacks it                         node that has it
+ *	want: id, kind, key, offset        -->    packs it into an unnamed file, in a child process
+ *	piece: id, pause                   <--    while packing
  *	piece: id, content, created, total, offset, bytes  <--
- *	... a few at a time, from where it is whole; asked again when none comes ...
- *	unpacked, hashed, kept by a process of its own; the run goes on
+ *	... a few at a time, from the first missing byte; requested again after a timeout ...
+ *	unpacks, hashes and stores it in a child process; the run continues
  *
- * Whatever goes wrong, and whoever is too slow, costs the time until then, and the run makes it by itself: nothing is lost.
+ * On any failure or delay the run creates the item itself after a timeout: only time is lost.
  *
- * Environments go the same way, with one difference: nobody waits for one here, and none is made instead; their jobs go round until
- * it is here (queue_environments.c).  A front that gives has them, too, and takes nothing.
+ * Environments are transferred the same way, but no run waits for one and none is created instead; their jobs go back
+ * to the stream until it has arrived (queue_environments.c).  A front that gives can also give environments; it fetches
+ * nothing.
  *
- * What is believed: that something under a key has a certain hash is said by the giver, in pieces that it has sealed.  Nobody can
- * check that without making it, so only nodes that the operator's list marks with "gives" are asked, and a piece of anybody else,
- * of another question (id is random) or with another content than the first one's is refused.  That bytes have the hash is
- * checked by the store, after the rules for what an install cell left (store/give.c).  Pieces carry no path and no command.
+ * Trust: the giver states, in pieces that it seals, which hash the item with a key has.  That cannot be verified
+ * without creating the item, so only nodes marked "gives" in the operator's list are asked, and a piece is refused if
+ * it comes from another node, belongs to another request (the id is random), or has another hash than the first one.
+ * The store verifies that the bytes have this hash, with the rules for what an install cell left (store/give.c).
+ * Pieces contain no path and no command.
  */
 #include "server/runner/queue_exchange.h"
 
@@ -47,22 +49,22 @@
 #include "sys/statedir.h"
 
 #define PIECE      (192 * KiB)
-#define WINDOW     4 /* pieces that are asked for ahead */
+#define WINDOW     4 /* pieces requested ahead */
 #define PACKED_MAX (256 * MiB)
-#define SLOTS      4                  /* of each direction */
-#define QUIET_NS   NS_PER_SEC         /* after which a piece is asked for again */
-#define TRIES      3                  /* of one piece */
-#define TAKE_NS    (110 * NS_PER_SEC) /* all of it; who waits does so a little longer */
-#define IDLE_NS    (60 * NS_PER_SEC)  /* a packed one that nobody asks for */
+#define SLOTS      4                  /* in each direction */
+#define QUIET_NS   NS_PER_SEC         /* until a piece is requested again */
+#define TRIES      3                  /* for one piece */
+#define TAKE_NS    (110 * NS_PER_SEC) /* for all of it; the waiting run's timeout is slightly longer */
+#define IDLE_NS    (60 * NS_PER_SEC)  /* until an unused packed item is dropped */
 #define LOOK_NS    (60 * NS_PER_SEC)
-#define STEP_MS    10                /* while a process works */
-#define VAIN_NS    (60 * NS_PER_SEC) /* until an environment that could not be had is asked for again */
+#define STEP_MS    10                /* poll interval while a child process works */
+#define VAIN_NS    (60 * NS_PER_SEC) /* until an environment is requested again after a failure */
 #define VAIN_MAX   16
 #define WORD_MAX   80
 #define FILE_FD    3
 #define SAID_MAX   (QUEUE_SETS_MAX * (BRIG_EXCHANGE_KIND_MAX + BRIG_EXCHANGE_HEX + 2))
 
-/* What a process of ours tells us: memory of both. */
+/* Result of a child process, in shared memory. */
 struct outcome {
 	int rc;
 	struct brig_parcel parcel;
@@ -70,16 +72,16 @@ struct outcome {
 };
 
 struct slot {
-	char kind[BRIG_EXCHANGE_KIND_MAX + 1], key[BRIG_EXCHANGE_HEX + 1]; /* kind "": it is free */
-	int file;                                                          /* packed; without a name */
+	char kind[BRIG_EXCHANGE_KIND_MAX + 1], key[BRIG_EXCHANGE_HEX + 1]; /* kind "": free */
+	int file;                                                          /* the packed item, an unnamed file */
 	uint64_t total, used_ns;
 	struct outcome *outcome;
-	int pidfd; /* of the process that packs or unpacks; FD_NONE: none does */
-	/* of one that is given */
+	int pidfd; /* of the child that packs or unpacks; FD_NONE: none */
+	/* of an item given */
 	bool is_packed;
-	/* of one that is taken */
+	/* of an item fetched */
 	char id[EXECUTION_ID_LEN + 1], giver[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	int done; /* what the run waits for */
+	int done; /* eventfd on which the run waits */
 	struct brig_parcel parcel;
 	uint64_t whole, asked, deadline_ns, quiet_ns;
 	unsigned tries;
@@ -88,9 +90,13 @@ struct slot {
 
 struct exchange {
 	struct slot given[SLOTS], taken[SLOTS];
-	char said[SAID_MAX]; /* what is kept here, as was last looked */
+	char said[SAID_MAX]; /* what this node stores, as of looked_ns */
 	uint64_t looked_ns,
-		wanted_ns; /* when that was, and when something was missed here, which is made, or comes, then */
+		/*
+		 * Looked_ns: when that was listed; wanted_ns: when a run last lacked something, which will be stored
+		 * soon
+		 */
+		wanted_ns;
 	struct {
 		char hex[QUEUE_SET_HEX + 1];
 		uint64_t used;
@@ -99,7 +105,7 @@ struct exchange {
 	struct {
 		char word[WORD_MAX + 1];
 		uint64_t until_ns;
-	} vain[VAIN_MAX]; /* environments that could not be had */
+	} vain[VAIN_MAX]; /* environments that could not be fetched */
 	size_t next_vain;
 };
 
@@ -146,7 +152,7 @@ static void slot_free(struct slot *t)
 	slot_init(t);
 }
 
-/* A free one, with a file that nobody else can open and that is gone with its last descriptor. */
+/* A free slot with an unnamed file, which disappears with its last descriptor. */
 static struct slot *slot_new(const struct service *s, struct slot *list, const char *kind, const char *key)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -191,7 +197,7 @@ static int unpack(struct brig *b, const struct slot *t, struct outcome *out)
 	return brig_exchange_take(b, t->kind, t->key, &t->parcel, FILE_FD, &out->err);
 }
 
-/* It has the library's handle, one file, and no descriptor of ours (answerers.c). */
+/* The child has the library's handle, one file, and none of the runner's descriptors (see answerers.c). */
 static _Noreturn void be_worker(struct brig *b, struct slot *t, pid_t runner, work_function work)
 {
 	(void)prctl(PR_SET_NAME, "brig-exchange");
@@ -219,7 +225,7 @@ static bool start(struct service *s, struct slot *t, work_function work)
 	return t->pidfd >= 0;
 }
 
-/* True: its process has ended, and the outcome is what it says. */
+/* True: the child has exited, and outcome is valid. */
 static bool has_ended(struct slot *t)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -267,7 +273,7 @@ static void give_piece(struct service *s, struct slot *t, const char *to, const 
 	say(s, to, &inner);
 }
 
-/* The one that nobody has asked for longest goes, if it is done. */
+/* Frees the least recently used slot that is not being packed, if none is free. */
 static void make_place(struct exchange *e)
 {
 	struct slot *oldest = NULL;
@@ -282,7 +288,7 @@ static void make_place(struct exchange *e)
 		slot_free(oldest);
 }
 
-/* It is here, and is about to be packed. */
+/* Announces that the item is being packed. */
 static void have_patience(struct service *s, const char *to, const char *id)
 {
 	AUTO_BUF inner = BUF_INIT(4 * KiB);
@@ -292,7 +298,10 @@ static void have_patience(struct service *s, const char *to, const char *id)
 	say(s, to, &inner);
 }
 
-/* Who asks again and again while it is packed gets an answer when it is: the last one that asked gets it at once. */
+/*
+ * A node repeats its request while the item is packed; when packing is done, the first piece goes to the last one that
+ * asked.
+ */
 static void on_want(struct service *s, const struct queue_sealed *said)
 {
 	struct exchange *e = s->queue.exchange;
@@ -318,7 +327,7 @@ static void on_want(struct service *s, const struct queue_sealed *said)
 		}
 	}
 	(void)str_copy(t->id, sizeof(t->id), id);
-	(void)str_copy(t->giver, sizeof(t->giver), said->by->key); /* whom it goes to, here */
+	(void)str_copy(t->giver, sizeof(t->giver), said->by->key); /* in a slot of this direction: the receiver */
 	have_patience(s, said->by->key, id);
 }
 
@@ -356,7 +365,7 @@ static void ask_piece(struct service *s, const struct slot *t, uint64_t offset)
 	say(s, t->giver, &inner);
 }
 
-/* From where it is whole; before the first piece nobody knows how much there is. */
+/* Requests pieces up to the window; before the first piece the size is unknown. */
 static void ask_more(struct service *s, struct slot *t)
 {
 	uint64_t until = t->total ? min_u64(t->total, t->whole + WINDOW * PIECE) : 1;
@@ -375,7 +384,7 @@ static bool is_offered_by(const struct queue_node *node, const char *word)
 	return node_is_live(node) && placement_has(node->offers, word, strlen(word));
 }
 
-/* Somebody who has it and may give. */
+/* A random node that has the item and may give. */
 static const struct peer *find_giver(const struct service *s,
 				     bool (*is_had_by)(const struct queue_node *, const char *), const char *word)
 {
@@ -394,7 +403,7 @@ static const struct peer *find_giver(const struct service *s,
 	return NULL;
 }
 
-/* NULL: it is asked for already, or there is no place. */
+/* NULL: it is requested already, or no slot is free. */
 static struct slot *begin_taking(struct service *s, const struct peer *giver, const char *kind, const char *key)
 {
 	struct slot *list = s->queue.exchange->taken, *t;
@@ -463,7 +472,7 @@ bool exchange_is_vain(const struct service *s, const char *word)
 	return false;
 }
 
-/* Its jobs are left to others for a while. */
+/* Its jobs are left to other nodes for a while. */
 static void give_up_environment(struct service *s, struct slot *t, const char *why)
 {
 	struct exchange *e = s->queue.exchange;
@@ -488,7 +497,7 @@ static void give_up(struct service *s, struct slot *t, const char *why)
 	slot_free(t);
 }
 
-/* The first piece says what it is; the others have to say the same. */
+/* The first piece defines hash and size; the others must match. */
 static bool is_same_parcel(struct slot *t, const struct message *m)
 {
 	const char *content = message_text(m, FIELD_content_hash);
@@ -521,7 +530,7 @@ static void on_piece(struct service *s, const struct queue_sealed *said)
 	size_t len;
 
 	if (!t || t->pidfd >= 0)
-		return; /* it was given up, or is whole */
+		return; /* given up, or complete */
 	if (message_has(&said->m, FIELD_pause)) {
 		t->quiet_ns = clock_now_ns() + QUIET_NS;
 		t->tries = 0;
@@ -533,7 +542,7 @@ static void on_piece(struct service *s, const struct queue_sealed *said)
 	}
 	bytes = message_bytes(&said->m, FIELD_body, &len);
 	if (offset != t->whole || !bytes)
-		return; /* one that came twice */
+		return; /* a duplicate, or out of order */
 	if (len != min_u64(PIECE, t->total - offset) || pwrite(t->file, bytes, len, (off_t)offset) != (ssize_t)len) {
 		give_up(s, t, "a piece has another length, or there is no room for it");
 		return;
@@ -560,7 +569,7 @@ static void step_taken(struct service *s, struct slot *t, uint64_t now)
 		s->queue.exchange->looked_ns = 0;
 		if (t->word[0]) {
 			worker_look_at_classes(s);
-			s->queue.beat_ns = 0; /* others can have it from here, too */
+			s->queue.beat_ns = 0; /* announce it: others can fetch it from here */
 		}
 		slot_free(t);
 	} else if (now > t->deadline_ns) {
@@ -576,7 +585,10 @@ static void step_taken(struct service *s, struct slot *t, uint64_t now)
 	}
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- messages
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 bool exchange_on_told(struct service *s, const char *subject, const struct message *m)
 {
@@ -602,7 +614,7 @@ bool exchange_on_told(struct service *s, const char *subject, const struct messa
 	return true;
 }
 
-/* What is kept here changes when something was missed, and little by little with whoever makes room. */
+/* The stored items change when something was missing, and slowly through eviction. */
 static void look(struct service *s)
 {
 	struct exchange *e = s->queue.exchange;
@@ -652,14 +664,17 @@ void exchange_put(struct service *s, struct buf *m)
 			message_put_text(m, FIELD_set, e->set[i].hex);
 }
 
-/* ---- sets by what a job says --------------------------------------------------------------------------------------------- */
+/*
+ * ---- package sets of jobs
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A word for the set that a job asks for, the same on all nodes; false: it asks for none. */
+/* A hash of the package set that a job needs, the same on all nodes; false: it needs none. */
 static bool set_of(const struct message *job, char ret[QUEUE_SET_HEX + 1])
 {
 	size_t n = message_count(job, FIELD_package);
@@ -708,12 +723,12 @@ void sets_note(struct service *s, const struct message *job)
 	}
 	(void)str_copy(e->set[at].hex, sizeof(e->set[at].hex), set);
 	e->set[at].used = ++e->uses;
-	s->queue.beat_ns = 0; /* others have to know */
+	s->queue.beat_ns = 0; /* announce it */
 }
 
 /*
- * Then it goes back to the stream, which hands it to whoever waits next.  It makes one round of the nodes that are there at most:
- * after that whoever has it keeps it.
+ * The stream then delivers the job to another waiting node.  After one round of all live nodes, whichever gets it keeps
+ * it.
  */
 bool sets_are_elsewhere(const struct service *s, const struct message *job, const char *ack)
 {
@@ -733,9 +748,12 @@ bool sets_are_elsewhere(const struct service *s, const struct message *job, cons
 	return false;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- life cycle
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-/* A front that is a worker, too, leaves it to the worker, which listens to the same. */
+/* If the same key is used by a worker, that worker gives, since both subscribe to the same subject. */
 static bool is_giving_front(const struct queue *q)
 {
 	const struct peer *p = peers_find(&q->peers, q->key, PEER_FRONT);
@@ -760,7 +778,7 @@ void exchange_begin(struct service *s)
 		}
 	}
 	if (!e || (s->queue.is_worker && brig_exchange_set(s->host->b, &x, NULL) < 0))
-		return; /* everything is made here, then */
+		return; /* without it, this node creates everything itself */
 	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_GIVE, s->queue.key);
 	message_put_text(&listen, FIELD_subject, subject);
 	queue_tell(s, LINK_LISTEN, &listen);

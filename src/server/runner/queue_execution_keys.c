@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_execution_keys.c - executions that are asked for with an Idempotency-Key, at any front (queue_keys.c)
+ * queue_execution_keys.c - executions with an Idempotency-Key, submitted at any front (queue_keys.c)
  *
- *	ours		entered, under that id
- *	asked before	is it at hand, or its result or job anywhere?  joined (queue_elsewhere.c)
- *			nowhere: entered here, under the same id
+ *	ours    submitted under the key's id
+ *	repeated  in memory here, or its result or job in the buckets? joined (queue_elsewhere.c)
+ *	          nowhere: submitted here under the same id
  *
- * Nowhere: who put the key was killed before it had published the job, or still holds it back for a quota.  Then both publish it
- * sooner or later, which does no harm: of two jobs with one id a worker begins one (queue_worker.c), and its result is that of
- * both, since it has the hash of what was asked.
+ * "Nowhere" means that the front that put the key died before it published the job, or still holds it back for a quota.
+ * In the second case both publish it eventually, which is harmless: of two jobs with one id a worker starts one
+ * (queue_worker.c), and both accept its result, since it has the hash of the request.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@
 
 struct keyed_execution {
 	struct keyed k;
-	bool is_second; /* neither result nor job was there */
+	bool is_second; /* neither result nor job was found before */
 	enum route route;
 	struct job *job;
 	uint64_t memory;
@@ -84,7 +84,7 @@ static void on_job(struct service *s, const struct queue_op *op, const struct qu
 	if (a->how == QUEUE_OK && queue_unseal(s, a->m, "job", PEER_FRONT, &job) && keyed_is_own(k, &job.m)) {
 		join_elsewhere(s, k, &job, false);
 	} else if (a->how == QUEUE_NONE && !of(k)->is_second) {
-		of(k)->is_second = true; /* it may have ended a moment ago */
+		of(k)->is_second = true; /* it may have ended between the queries */
 		keyed_go_on(s, k, queue_get(s, BUCKET_RESULTS, k->id, on_result));
 	} else if (a->how == QUEUE_NONE) {
 		enter(s, k);
@@ -108,7 +108,7 @@ static void on_result(struct service *s, const struct queue_op *op, const struct
 		keyed_refuse(s, k, 503, "no broker says what became of the execution of this Idempotency-Key");
 }
 
-/* It is here, or its buckets are asked. */
+/* Joins it in memory, or queries the buckets. */
 static void follow(struct service *s, struct keyed *k, const struct queue_sealed *entry UNUSED)
 {
 	struct execution *x = executions_find(&s->executions, k->id);

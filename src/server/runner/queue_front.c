@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_front.c - an execution that was asked for here, and runs elsewhere
+ * queue_front.c - executions submitted here that run on another node
  *
- *	admitted -> sealed and published -> promised, if it is asynchronous -> looked for -> finished
- *	                 |                                                        |
- *	                 +- no broker: 503, and nothing was promised              +- neither the stream nor a result has it: lost
+ *	admitted -> sealed and published -> promised, if asynchronous -> polled -> finished
+ *	                 |                                                 |
+ *	                 +- no broker: 503, nothing was promised           +- neither in the stream nor among the results: lost
  *
- * Whoever runs it says when there is something to fetch, or what it has just put, if that is short, and what happens meanwhile;
- * since such words may be lost, the bucket of results is looked at now and then as well.  A front has nothing that another one
- * could not find: who asks another for the same id is answered from the buckets (queue_elsewhere.c).
+ * The node that runs it notifies this front of events, and of the result, which it includes if it is short.  Since such
+ * messages may be lost, the bucket of results is polled as well.  A front has no state that another one could not find:
+ * any front answers for the id from the buckets (queue_elsewhere.c).
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -25,11 +25,14 @@
 #include "server/runner/service.h"
 
 #define LOOK_NS       (3 * NS_PER_SEC)
-#define LOOKS_TO_MISS 3 /* without a result, until it is asked whether the stream still has the job */
+#define LOOKS_TO_MISS 3 /* polls without a result until the stream is queried for the job */
 
-/* ---- what is published ---------------------------------------------------------------------------------------- */
+/*
+ * ---- publication
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* Of what is to be run, what a node has to know; options are those that token and policy have left. */
+/* Fields of the request that a node needs; options are sent as token and policy have left them. */
 static const enum field travels[] = {
 	FIELD_kind,     FIELD_file_name, FIELD_environment, FIELD_test_path,  FIELD_inline_artifacts,
 	FIELD_code,     FIELD_input,     FIELD_arg,         FIELD_variable,   FIELD_package,
@@ -109,7 +112,7 @@ static bool put_job(const struct service *s, const struct execution *x, struct b
 
 /* ---- the end ---------------------------------------------------------------------------------------------------------- */
 
-/* Who waits is told that nothing was promised. */
+/* Answers all clients that nothing was promised, and drops the execution. */
 static void turn_away(struct service *s, struct execution *x, const char *why)
 {
 	if (x->is_async && x->promise_tag) {
@@ -151,7 +154,7 @@ static bool has_hash(const struct message *m, enum field f, const uint8_t hash[S
 	return bytes && len == SHA256_LEN && crypto_same(bytes, hash, SHA256_LEN);
 }
 
-/* Whether a sealed result is that of this job, or of another front's that asks for the same by the same key, and not of nobody. */
+/* Whether a sealed result is for this job, or for another front's job with the same Idempotency-Key and request. */
 static bool is_result_of(struct service *s, const struct execution *x, const struct queue_sealed *r)
 {
 	const char *id = message_text(&r->m, FIELD_id);
@@ -184,7 +187,10 @@ static void take_result(struct service *s, struct execution *x, const struct que
 			   message_number(m, FIELD_cpu_ns, 0));
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- polling
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static struct execution *find_remote(const struct service *s, const char *id)
 {
@@ -195,7 +201,7 @@ static struct execution *find_remote(const struct service *s, const char *id)
 
 static void look(struct service *s, struct execution *x);
 
-/* The stream has it, or it was asked for a moment too early; or nobody has it. */
+/* Found in the stream; or not, in which case the result is queried once more before it counts as lost. */
 static void on_stream_looked(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct execution *x = find_remote(s, op->id);
@@ -238,7 +244,7 @@ static void look(struct service *s, struct execution *x)
 		x->remote->is_looking = queue_get(s, BUCKET_RESULTS, x->id, on_looked) != NULL;
 }
 
-/* Any other front can answer for it. */
+/* Whether this front may forget the execution, because any other can answer for it. */
 static bool remote_may_leave(const struct execution *x)
 {
 	return x->remote && x->remote->is_published && x->state == EXECUTION_RUNNING && x->is_async &&
@@ -276,7 +282,10 @@ void front_tick(struct service *s)
 	}
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- submission
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void on_published(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
@@ -333,7 +342,7 @@ static void put_cancel(const struct service *s, const char *id, struct buf *inne
 	message_put_number(inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
 }
 
-/* Somebody has begun it: that one is told. */
+/* There is a claim already: notifies the node that made it. */
 void remote_on_cancel_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	AUTO_BUF inner = BUF_INIT(KiB);
@@ -359,11 +368,14 @@ struct queue_op *remote_put_cancel(struct service *s, const char *id, uint64_t p
 
 void remote_cancel(struct service *s, struct execution *x)
 {
-	if (x->remote->is_published) /* else it is cancelled when it is */
+	if (x->remote->is_published) /* otherwise it is cancelled once it has been published */
 		(void)remote_put_cancel(s, x->id, QUEUE_CLAIM_NS, remote_on_cancel_put);
 }
 
-/* ---- what is told ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- messages
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 void front_begin(struct service *s)
 {
@@ -379,7 +391,7 @@ void front_begin(struct service *s)
 	exchange_begin(s);
 }
 
-/* A worker has put it into the bucket, and says it at once: so it need not be fetched. */
+/* A worker sends its result along with putting it into the bucket, which saves a query. */
 static void on_result_told(struct service *s, const struct message *m)
 {
 	struct queue_sealed r;
@@ -389,12 +401,12 @@ static void on_result_told(struct service *s, const struct message *m)
 		return;
 	x = find_remote(s, message_text(&r.m, FIELD_id));
 	if (x)
-		x->remote->is_told = true; /* perhaps before the stream has said that it has the job */
+		x->remote->is_told = true; /* perhaps before the publication was acknowledged */
 	if (x && x->remote->is_published && is_result_of(s, x, &r))
 		take_result(s, x, &r);
 }
 
-/* False: it is of an attempt that another node has taken over from. */
+/* False: the event is of an attempt that another node has superseded. */
 static bool follow_attempt(struct execution *x, uint64_t attempt)
 {
 	struct remote *r = x->remote;
@@ -427,7 +439,7 @@ static void on_event(struct service *s, struct execution *x, const struct queue_
 		r->is_told = true;
 		look(s, x);
 	} else if (text && serial > r->serial && kind != EVENT_verdict && kind != EVENT_result) {
-		r->serial = serial; /* an event that comes again says nothing */
+		r->serial = serial; /* duplicates are ignored */
 		events_pass_on(x, (enum event_kind)kind, text, len);
 	}
 }

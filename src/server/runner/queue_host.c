@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_host.c - what a worker says of the host that it is on
+ * queue_host.c - what a worker reports about its host
  *
- * Which protections cells have here, and which backends can keep the policy, is found out by trying, in an answerer, as for
- * anybody who asks for /v1/capabilities: at first, and again now and then, since hosts change.  A worker has no front, so
- * nobody is answered and the document is kept.  Until there is one, nothing is said of either, and no job is asked for: one
- * that this host would refuse may be good for another.
+ * Which protections cells have here, and which backends can enforce the policy, is tested in an answerer, exactly as
+ * for a request for /v1/capabilities: at startup, and periodically since hosts change.  A worker has no front, so the
+ * answer goes nowhere but into the cache.  Until there is one, the entry lists neither, and no jobs are requested: a
+ * job that this host would refuse may run on another.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,8 +19,8 @@
 #include "server/runner/service.h"
 
 #define LOOK_NS     (600 * NS_PER_SEC)
-#define MEMORY_MOST 20.0 /* per cent of time in which somebody waits for memory */
-#define CPU_MOST    90.0 /* likewise for a processor */
+#define MEMORY_MOST 20.0 /* memory pressure in per cent (PSI, some avg10), above which one job runs at a time */
+#define CPU_MOST    90.0 /* CPU pressure, above which half of the jobs run */
 
 void worker_look_at_host(struct service *s)
 {
@@ -34,7 +34,7 @@ void worker_look_at_host(struct service *s)
 	handle_capabilities(s, &req);
 }
 
-/* No more than there may be of a kind: one too many, and the whole entry is none. */
+/* Respects the limits of the field: one value too many would make the whole entry invalid. */
 static void put_word(struct buf *m, enum field f, const char *word, size_t *n)
 {
 	if (strlen(word) > message_max_bytes(f) || *n == message_max_count(f))
@@ -63,7 +63,9 @@ static void put_capabilities(const json_t *doc, struct buf *m)
 	}
 }
 
-/* ---- what the policy needs ------------------------------------------------------------------------------------------ */
+/*
+ * ---- requirements of the policy -------------------------------------------------------------------------------------
+ */
 
 static bool is_missing(const json_t *row)
 {
@@ -72,7 +74,9 @@ static bool is_missing(const json_t *row)
 	return status && str_eq(status, "missing");
 }
 
-/* The row of the backend that jobs of this trust have to be run by; NULL: the policy names none, or there is no such row. */
+/*
+ * The row of the backend that the policy prescribes for this trust level; NULL: it names none, or there is no such row.
+ */
 static const json_t *named_backend(const struct service *s, enum token_trust trust, const json_t *doc)
 {
 	const char *wanted = s->host->level[trust].backend, *area, *name;
@@ -121,14 +125,14 @@ static void put_reason(struct buf *m, const char *trust, const json_t *row, size
 	(void)snprintf(text, sizeof(text), "%s%s%s: %.200s%s%.120s", trust ? trust : "", trust ? ": " : "",
 		       name ? name : "-", detail ? detail : "-", fix && *fix ? "; " : "", fix ? fix : "");
 	for (char *at = text; *at; at++)
-		*at = *at == '\n' ? ' ' : *at; /* one line each */
+		*at = *at == '\n' ? ' ' : *at; /* no newlines */
 	put_word(m, FIELD_cannot, text, n);
 }
 
-/* In words of the doctor, why jobs of some trust are not asked for. */
+/* Adds the reasons, as `brig doctor` words them, why jobs of some trust level are not accepted. */
 static void put_cannot(const struct service *s, const json_t *doc, struct buf *m)
 {
-	bool needs_any = false; /* whatever backend can keep it */
+	bool needs_any = false; /* the policy names no backend, and none can enforce it */
 	const json_t *row;
 	size_t i, n = 0;
 
@@ -154,9 +158,12 @@ static void put_cannot(const struct service *s, const json_t *doc, struct buf *m
 		put_word(m, FIELD_cannot, "the policy cannot be kept here; run: brig doctor", &n);
 }
 
-/* ---- what is warm ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- warm kinds
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* One whose cells are all in use just now is as good: others are on their way. */
+/* A pool whose cells are all in use counts as well: new ones are being created. */
 static bool is_warm(const json_t *row)
 {
 	return !json_is_true(json_object_get(row, "given_up")) &&
@@ -165,7 +172,7 @@ static bool is_warm(const json_t *row)
 		 json_integer_value(json_object_get(row, "wanted")) > 0));
 }
 
-/* Kinds of jobs that cells are kept ready for; pools of one kind may differ in more than is said here. */
+/* Lists the kinds of jobs for which cells are kept ready; pools of one kind may differ in other respects. */
 bool worker_look_at_pools(struct service *s)
 {
 	AUTO_BUF words = BUF_INIT(sizeof(s->queue.warm) - 1);
@@ -214,9 +221,12 @@ static void put_ready(const struct service *s, struct buf *m)
 	}
 }
 
-/* ---- how busy it is ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- pressure
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-/* "some avg10=1.23 ..."; less than nothing: the kernel does not say. */
+/* Parses "some avg10=1.23 ..."; negative: not available. */
 static double pressure_of(const char *file)
 {
 	char text[256];

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_keys.c - Idempotency-Keys, which all fronts know
+ * queue_keys.c - Idempotency-Keys shared by all fronts
  *
- * Without a queue a key is in a table of the service (idempotency.h).  With one, a client that repeats a request asks whichever
- * front answers, so the bucket of keys has it as well: by a hash of token and key, the id of what is to be made, the front and the
- * hash of what was asked, put where nothing is before anything is done.
+ * Without a queue, keys are in a table of the service (idempotency.h).  With a queue, a client may repeat a request at
+ * any front.  So before the request is executed, an entry is put into the bucket of keys, where there must be none:
+ * under a hash of token and key, the id of the object to create, the front, and the hash of the request.
  *
- *	put  -> ours: entered, under that id
- *	     -> taken: what is there?  another request: 409
- *	                               the same: followed
+ *	put  -> stored: execute the request under that id
+ *	     -> exists: read it.  Different request: 409
+ *	                          same request: follow the earlier one
  *
- * What entering and following mean is the kind's: executions (queue_execution_keys.c) or sessions (queue_session_keys.c).
+ * What executing and following mean depends on the kind: executions (queue_execution_keys.c) or sessions
+ * (queue_session_keys.c).
  *
- * What is there and sealed by no front is not overwritten: who can write to the bucket could have things run twice otherwise.
+ * An entry that is not sealed by a front is not overwritten: otherwise anybody who can write to the bucket could cause
+ * requests to be executed twice.
  */
 #include "server/runner/queue_keys.h"
 
@@ -61,7 +63,7 @@ bool keyed_has_gone(struct service *s, const struct keyed *k)
 {
 	const struct request req = k->kind->request(k);
 
-	if (k->has_gone) /* nobody is there to be promised anything; who asks again finds the key */
+	if (k->has_gone) /* nothing is promised; a repetition finds the key */
 		answer_retry(s, &req, 503, 1, "who asked has gone");
 	return k->has_gone;
 }
@@ -105,7 +107,7 @@ static void on_there(struct service *s, const struct queue_op *op, const struct 
 
 	if (!k)
 		return;
-	if (a->how != QUEUE_OK) { /* NONE: it was there a moment ago, and was a day old */
+	if (a->how != QUEUE_OK) { /* NONE: it expired just now */
 		keyed_refuse(s, k, 503, "no broker says what this Idempotency-Key stands for");
 		return;
 	}
@@ -128,7 +130,7 @@ static void on_put(struct service *s, const struct queue_op *op, const struct qu
 		return;
 	if (a->how == QUEUE_OK)
 		k->kind->enter(s, k);
-	else if (a->how == QUEUE_TAKEN) /* perhaps by ourselves, whose acknowledgement was lost */
+	else if (a->how == QUEUE_TAKEN) /* perhaps our own, if the acknowledgement was lost */
 		keyed_go_on(s, k, queue_get(s, BUCKET_KEYS, k->key, on_there));
 	else
 		keyed_refuse(s, k, 503, "no broker takes the Idempotency-Key: try again in a moment");
@@ -179,7 +181,10 @@ void keyed_put(struct service *s, struct keyed *k, const uint8_t name[SHA256_LEN
 			      on_put));
 }
 
-/* ---- who asked ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- clients
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 bool keys_gone(struct service *s, uint32_t tag)
 {
@@ -187,7 +192,7 @@ bool keys_gone(struct service *s, uint32_t tag)
 
 	LIST_FOREACH(k, &s->queue.keyed, in_list)
 	if (k->tag == tag) {
-		k->has_gone = true; /* it is answered all the same */
+		k->has_gone = true; /* the answer is discarded */
 		return true;
 	}
 	return false;
@@ -200,7 +205,7 @@ void keys_all_gone(struct service *s)
 	LIST_FOREACH(k, &s->queue.keyed, in_list)
 	{
 		k->has_gone = true;
-		k->tag = 0; /* the next front has tags of its own */
+		k->tag = 0; /* the next front starts with new tags */
 	}
 }
 

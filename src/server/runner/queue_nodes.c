@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_nodes.c - which workers there are, and how they are
+ * queue_nodes.c - the entries of nodes
  *
- * Each puts an entry into the bucket of nodes every few seconds, sealed, with a time until which it counts; fronts hear of it as it is
- * put.  There is room for one entry of each key in the operator's list, and an older one never replaces a younger: so nobody
- * can make nodes up, or bring one back.
+ * Each node puts a sealed entry with an expiry time into the bucket of nodes every few seconds; the others receive it
+ * as it is put.  The table has at most one entry per role for each key in the operator's list, and an older entry never
+ * replaces a younger one: so nobody can invent nodes or revive one.
  */
 #include <jansson.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void read_host(const struct message *m, struct queue_node *node)
 	read_words(m, FIELD_set, " ", node->sets, sizeof(node->sets));
 }
 
-/* A front, which has an entry for what only it can answer, is no worker. */
+/* A front's entry, which is about its sessions, has a key with the prefix "front-". */
 static bool is_place_of(const char *key, const struct peer *by, bool is_front)
 {
 	if (!(by->roles & (is_front ? PEER_FRONT : PEER_WORKER)))
@@ -92,8 +92,8 @@ void nodes_on_told(struct service *s, const struct message *m)
 	if (!node || issued < node->issued_s)
 		return;
 	if (!node_is_live(node) && !str_eq(node->key, s->queue.key))
-		s->queue.beat_ns = 0; /* one that was not there does not know us, either */
-	(void)str_copy(node->name, sizeof(node->name), said.by->name); /* as the operator calls it */
+		s->queue.beat_ns = 0; /* a node that was not alive before does not know this one either */
+	(void)str_copy(node->name, sizeof(node->name), said.by->name); /* the name in the operator's list */
 	node->issued_s = issued;
 	node->expires_s = expires;
 	node->running = message_number(&said.m, FIELD_running, 0);
@@ -108,7 +108,7 @@ void nodes_on_told(struct service *s, const struct message *m)
 	read_host(&said.m, node);
 }
 
-/* One that is being stopped ends what it has. */
+/* "draining": stopping, but still running jobs. */
 static const char *state_of(const struct queue_node *node)
 {
 	return !node_is_live(node) ? "gone" : node->slots == 0 && !node->is_front ? "draining" : "live";
@@ -135,7 +135,7 @@ uint64_t queue_oldest_age(const struct service *s)
 	return s->queue.depth > 0 && s->queue.oldest_s > 0 && now_s > s->queue.oldest_s ? now_s - s->queue.oldest_s : 0;
 }
 
-/* Names have no character that a label could not (runner/peers.c). */
+/* Node names need no escaping in labels (runner/peers.c). */
 #define ADD_EACH(function, member)                                                                   \
 	void function(const struct service *s, const char *name, struct buf *out)                    \
 	{                                                                                            \
@@ -152,7 +152,7 @@ ADD_EACH(nodes_add_again, begun_again)
 ADD_EACH(nodes_add_warm, begun_warm)
 #undef ADD_EACH
 
-/* What is no UTF-8, which no node of ours says, is left out. */
+/* Invalid UTF-8 is omitted; brig's nodes send none. */
 static json_t *word_list(const char *words, const char *between)
 {
 	json_t *list = json_array();
@@ -166,7 +166,7 @@ static json_t *word_list(const char *words, const char *between)
 	return list;
 }
 
-/* Per cent of the time. */
+/* In per cent. */
 static json_t *pressure(uint64_t hundredths)
 {
 	return hundredths <= 10000 ? json_real((double)hundredths / 100) : json_null();
@@ -209,7 +209,7 @@ void handle_nodes(struct service *s, struct request *req)
 		return;
 	}
 	list = json_array();
-	for (unsigned fronts = 0; fronts <= 1; fronts++) /* workers first */
+	for (unsigned fronts = 0; fronts <= 1; fronts++) /* list workers first */
 		for (size_t i = 0; i < q->n_nodes; i++)
 			if (q->node[i].is_front == (fronts != 0)) {
 				(void)json_array_append_new(list, node_document(&q->node[i]));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_placement.c - which jobs a worker waits for, and which it leaves to others for a while
+ * queue_placement.c - which jobs a worker waits for, and which it leaves to other nodes for a while
  *
- * Who publishes a job to a stream for work cannot say who is to get it: the broker gives it to whichever node waits for its
- * class first.  So nodes choose.  Each says in its entry which classes it is warm in, that is, keeps cells ready for, and how
- * many places are free; each hears the entries of the others.  For every class of its own a node
+ * With a work-queue stream the publisher cannot choose the node: the broker delivers a job to whichever node waits for
+ * its class first.  So the nodes choose.  Each announces in its entry the classes for which it keeps cells ready
+ * (warm), and its free slots, and receives the entries of the others.  For each class it can run, a node
  *
- *	is warm in it                               waits at the broker
- *	is cold, nobody else is warm and free       waits at the broker
- *	is cold, somebody else is warm and free     does not wait; looks now and then whether a job is left over
- *	lacks its environment, somebody else who    likewise; with a job that is left over it asks for the environment
- *	has it is free                              (queue_environments.c)
+ *	is warm                                       waits at the broker
+ *	is cold, no other node is warm and free       waits at the broker
+ *	is cold, another node is warm and free        does not wait, but polls now and then for jobs left over
+ *	lacks the environment, and another node       does the same; if there is a job left over, it fetches the
+ *	that has it is free                           environment (queue_environments.c)
  *
- * A broker keeps a job only if nobody waits for its class: then those who are warm are full, or have gone without a word, and
- * the node that looks takes it, and looks again at once.  Nothing is reserved and nothing promised, so an entry that is old or
- * wrong costs a pause and never a job.
+ * A broker keeps a job only if no node waits for its class: then the warm nodes are full or dead, and a polling node
+ * takes the job and polls again at once.  Nothing is reserved or promised, so an outdated or false entry costs a delay
+ * but never a job.
  *
- * All nodes with free places together look once in PAUSE_MS for a class: each pauses so much longer as they are more, so the
- * broker has as many looks with a thousand nodes as with two.  No node looks more often than once in LOOK_MS for all classes.
- * The pause is a fraction of what a cold start takes, so to wait for a warm place in vain is cheap beside not to wait.
+ * All nodes with free slots together poll a class once per PAUSE_MS: the more nodes, the longer each one pauses, so the
+ * load on the broker does not grow with their number.  No node polls more often than once per LOOK_MS over all classes.
+ * The pause is a fraction of a cold start, so waiting for a warm slot in vain is cheap.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ bool placement_has(const char *words, const char *word, size_t len)
 	return false;
 }
 
-/* Words of ready that are neither own nor in the list yet. */
+/* Appends the words of `ready` that are neither in `own` nor in the list. */
 static void add_words(const char *ready, const char *own, struct buf *list)
 {
 	while (*ready) {
@@ -53,7 +53,10 @@ static void add_words(const char *ready, const char *own, struct buf *list)
 	}
 }
 
-/* Classes that others are warm in and have places for, and how many nodes have places. */
+/*
+ * Lists the classes for which other nodes are warm and have free slots; returns how many nodes have free slots,
+ * including this one.
+ */
 static size_t gather(const struct service *s, struct buf *list)
 {
 	const struct queue *q = &s->queue;

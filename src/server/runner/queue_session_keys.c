@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_session_keys.c - sessions that are asked for with an Idempotency-Key, at any front (queue_keys.c)
+ * queue_session_keys.c - sessions with an Idempotency-Key, created at any front (queue_keys.c)
  *
- * The id in the bucket is that which the session is to have, wherever it is made.
+ * The id in the bucket is the id of the session, wherever it is created.
  *
- *	ours		made, here or on a worker
- *	asked before	it is here, or its address is known: answered as when it was made
- *			it has ended: 409
- *			it is nowhere: made by this front in vain: made now
- *			               just put: another front is about to make it: 503, ask again
- *			               put a while ago: its front was killed: made now
+ *	ours    created, here or on a worker
+ *	repeated  here, or its address is known: answered as when it was created
+ *	          ended: 409
+ *	          nowhere: this front failed to create it: created now
+ *	                   key put recently: another front may be creating it: 503, retry
+ *	                   key put a while ago: its front has died: created now
  *
- * Unlike a job, of which two copies do no harm, a session that is made twice is there twice: so who finds a fresh key waits.
+ * Two copies of a job do no harm, but two sessions would both exist; hence the wait if the key is recent.
  */
 #include <string.h>
 
@@ -22,14 +22,14 @@
 #include "server/runner/queue_keys.h"
 #include "server/runner/requests.h"
 
-#define FRESH_S 60 /* in which a session that is about to be made has an address */
+#define FRESH_S 60 /* within this time a session being created gets its address */
 
 struct keyed_session {
 	struct keyed k;
-	struct buf bytes; /* the request, with the id at its end */
+	struct buf bytes; /* the request; the id is appended */
 	int files;
-	bool is_in_vain; /* what this front, in this life, made under this key is not there */
-	uint64_t put_s;  /* when the key was put, by another one */
+	bool is_in_vain; /* created under this key by this process, but gone */
+	uint64_t put_s;  /* when another process put the key */
 };
 
 static struct keyed_session *of(struct keyed *k)
@@ -37,7 +37,7 @@ static struct keyed_session *of(struct keyed *k)
 	return (struct keyed_session *)k;
 }
 
-/* Without its message, which only make() reads. */
+/* Without the message, which only make() parses. */
 static struct request request(const struct keyed *k)
 {
 	return (struct request){ .tag = k->tag,
@@ -53,7 +53,7 @@ static void release(struct keyed *k)
 	fd_closep(&of(k)->files);
 }
 
-/* As if it had been asked for just now, under its id. */
+/* Handles the request now, under the key's id. */
 static void make(struct service *s, struct keyed *k)
 {
 	struct buf *bytes = &of(k)->bytes;
@@ -120,7 +120,7 @@ static void follow(struct service *s, struct keyed *k, const struct queue_sealed
 	of(k)->put_s = message_number(&entry->m, FIELD_issued, 0);
 	of(k)->is_in_vain = front && str_eq(front, s->queue.front_id);
 	if (is_here(s, k->id))
-		make(s, k); /* which is a repetition that this front knows itself */
+		make(s, k); /* this front recognises the repetition itself */
 	else
 		keyed_go_on(s, k, queue_get(s, BUCKET_SESSIONS, k->id, on_address));
 }
@@ -129,7 +129,7 @@ static const struct keyed_kind sessions_kind = {
 	.other = "which made", .most = 64, .enter = make, .follow = follow, .request = request, .release = release
 };
 
-/* NULL: there are too many, or no memory. */
+/* NULL: too many, or out of memory. */
 static struct keyed *session_new(struct service *s, struct request *req)
 {
 	struct keyed *k = keyed_new(s, &sessions_kind, sizeof(struct keyed_session), req);

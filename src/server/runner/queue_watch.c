@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_watch.c - fronts that watch what runs here, besides the one that asked for it
+ * queue_watch.c - fronts that watch executions on this node, besides the one that submitted the job
  *
- *	"watch" of a front -> what has happened so far -> from then on each event as it happens -> that there is a result
+ *	"watch" from a front -> events so far -> each event as it happens -> notification of the result
  *
- * Every worker hears such words; the one that has the execution, or had it lately, answers, and the others do not even look at
- * the seal.  Each front has a count of its own: it takes an event once, whatever brokers do.  A front says it again while nothing
- * comes, with the same random number, by which it is one that watches already; with another one it begins anew, and what is on its way
- * to its last life there says so.
+ * Every worker receives these requests; the one that has the execution, or had it lately, responds, the others do not
+ * even verify the seal.  Events are numbered per front, so that a front processes each once, whatever brokers do.  A
+ * front repeats the request while no events arrive, with the same random number, which identifies a watch that exists
+ * already; with another number it is a new watch and starts from the beginning, and events still under way to the old
+ * one are recognised by the old number.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "server/runner/service.h"
 
 #define WATCHERS_MAX 16
-#define SKEW_S       300 /* that clocks of two nodes may differ, and words may take */
+#define SKEW_S       300 /* tolerated clock difference plus transit time */
 
 struct watchers {
 	size_t n;
@@ -78,7 +79,7 @@ void watchers_event(struct execution *x, const struct queue_event *e)
 		send_to(x, i, *e);
 }
 
-/* What has happened before this front asked. */
+/* Sends all events so far. */
 static void replay(struct execution *x, size_t i)
 {
 	struct queue_event e = { .attempt = worker_attempt(x) };
@@ -97,7 +98,10 @@ static void replay(struct execution *x, size_t i)
 		send_to(x, i, (struct queue_event){ .attempt = e.attempt, .kind = EVENT_done });
 }
 
-/* The place of a front that is to be told all from the beginning; WATCHERS_MAX: it is told already, or too many are. */
+/*
+ * Index of a front that is to get all events from the beginning; WATCHERS_MAX: it watches already, or there are too
+ * many.
+ */
 static size_t add(struct execution *x, const char *front, uint64_t nonce)
 {
 	struct watchers *w = x->watchers ? x->watchers : calloc(1, sizeof(*w));
@@ -107,7 +111,7 @@ static size_t add(struct execution *x, const char *front, uint64_t nonce)
 	if (!w)
 		return WATCHERS_MAX;
 	if (w->n == WATCHERS_MAX && x->state == EXECUTION_FINISHED)
-		w->n = 0; /* there is nothing more to tell to those */
+		w->n = 0; /* they have received everything */
 	while (i < w->n && !str_eq(w->item[i].front, front))
 		i++;
 	if (i == WATCHERS_MAX || (i < w->n && w->item[i].nonce == nonce) ||

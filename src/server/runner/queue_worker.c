@@ -2,20 +2,21 @@
 /*
  * queue_worker.c - a job of the queue, from its delivery to its result
  *
- *	delivered -> known front, in time? -> claim -> run -> result -> acknowledged
- *	                 |                      |       |        |
- *	                 |                      |       |        +- another one is there: it counts, ours came late
- *	                 |                      |       +- this node is stopped: back to the stream, or lost
- *	                 |                      +- taken: who has it did not end it in time.  Begun once more, if it may be
- *	                 |                         and was not too often; else its result is that it is lost
- *	                 +- no: named, and taken from the stream
+ *	delivered -> known front, not expired? -> claim -> run -> result -> acknowledged
+ *	                 |                          |       |        |
+ *	                 |                          |       |        +- there is a result already: it counts, ours is late
+ *	                 |                          |       +- this node is stopped: back to the stream, or lost
+ *	                 |                          +- taken: the claiming node did not finish it in time.  Another attempt,
+ *	                 |                             if permitted and there were not too many; otherwise "lost"
+ *	                 +- no: reported, and terminated in the stream
  *
- * While a job is here the stream is told so again and again (+WPI); when that stays away it is given to another node.  So two
- * nodes may run the same job at one time, when one cannot reach the brokers: the claim has a number, which the result tells,
- * and of two results the first one counts.  A job that says "never" is not begun under a second number.
+ * While a job is here, its lease at the stream is extended periodically (+WPI); without that the stream delivers it to
+ * another node.  So two nodes may run the same job, if one cannot reach the brokers: claims are numbered, the result
+ * has the number of its attempt, and the first of two results counts.  A job marked "never" is not started as a second
+ * attempt.
  *
- * A claim also names the message of the stream that it is of: another message with the same job is a copy, whoever published
- * it, and is neither begun nor taken for a sign that the job's node has gone.
+ * A claim also names the stream message that it is for: another message with the same job is a copy, whoever published
+ * it; it is neither started nor taken as a sign that the claiming node has died.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@
 
 #define BEAT_NS       (5 * NS_PER_SEC)
 #define LEASE_S       QUEUE_LEASE_S
-#define HINT_MAX      (40 * KiB) /* so that it fits a record */
+#define HINT_MAX      (40 * KiB) /* fits into a record */
 #define PRESSURE_NS   NS_PER_SEC
 #define WORD_ACK      "+ACK"
 #define WORD_NAK      "-NAK {\"delay\": 200000000}"
@@ -42,16 +43,16 @@
 struct delivery {
 	LIST_ENTRY(delivery) in_list;
 	char id[EXECUTION_ID_LEN + 1];
-	char ack[LINK_SUBJECT_MAX]; /* where words about it go */
-	char *bytes;                /* the sealed job */
+	char ack[LINK_SUBJECT_MAX]; /* reply subject of the stream message */
+	char *bytes;                /* copy of the sealed job */
 	struct message m;
 	uint8_t hash[SHA256_LEN];
-	uint64_t sequence;       /* of its message in the stream */
-	uint64_t attempt, nonce; /* nonce: by which we know a claim for ours, and not for that of an earlier life */
+	uint64_t sequence;       /* of the message in the stream */
+	uint64_t attempt, nonce; /* nonce: distinguishes our own claim from one of an earlier process */
 	bool is_begun, is_ended, has_events;
 	uint64_t serial;
-	struct execution *x; /* NULL: it does not run */
-	struct buf result;   /* what is to be recorded, when it has ended */
+	struct execution *x; /* NULL: not running */
+	struct buf result;   /* the message to put, when it has ended */
 };
 
 static struct delivery *find(const struct service *s, const char *id)
@@ -73,7 +74,7 @@ static void say(struct service *s, const char *ack, const char *word)
 	queue_tell(s, LINK_WORD, &m);
 }
 
-/* It is no longer here; the stream is told why. */
+/* Removes it from this node and tells the stream why. */
 static void drop(struct service *s, struct delivery *d, const char *word)
 {
 	if (word)
@@ -82,7 +83,7 @@ static void drop(struct service *s, struct delivery *d, const char *word)
 		d->x->delivery = NULL;
 	LIST_REMOVE(d, in_list);
 	s->queue.n_deliveries--;
-	s->queue.tick_ns = 0; /* there is room */
+	s->queue.tick_ns = 0; /* grant credit for another */
 	buf_release(&d->result);
 	free(d->bytes);
 	free(d);
@@ -114,7 +115,7 @@ static void hint_to(struct service *s, const struct delivery *d, bool is_ours, c
 		queue_tell(s, LINK_TELL, &m);
 }
 
-/* To the front that waits, and to those that watch: there is a result; if it is ours and short, here it is. */
+/* Notifies the submitting and the watching fronts of the result; if it is ours and short, it is included. */
 static void hint(struct service *s, const struct delivery *d, bool is_ours)
 {
 	const char *to = message_text(&d->m, FIELD_reply_to);
@@ -143,7 +144,7 @@ static void on_there(struct service *s, const struct queue_op *op, const struct 
 	}
 	if (!queue_unseal(s, a->m, "result", PEER_WORKER, &there) || !message_text(&there.m, FIELD_id) ||
 	    !str_eq(message_text(&there.m, FIELD_id), d->id)) {
-		store(s, d, a->revision); /* a forgery does not keep the true one out */
+		store(s, d, a->revision); /* a forged result must not suppress the real one */
 		return;
 	}
 	if (!str_eq(there.by->key, s->queue.key) || message_number(&there.m, FIELD_attempt, 0) != d->attempt) {
@@ -197,7 +198,7 @@ static void begin_result(struct service *s, struct delivery *d, const char *verd
 	message_put_text(&d->result, FIELD_verdict, verdict);
 }
 
-/* It will not be begun any more. */
+/* Records that it will not be started any more. */
 static void lose(struct service *s, struct delivery *d, const char *why)
 {
 	s->queue.counts.lost++;
@@ -236,7 +237,7 @@ void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns)
 
 /* ---- running ---------------------------------------------------------------------------------------------------------- */
 
-/* What it cannot be run for is its result, as if it had been asked for here. */
+/* Records an error as the result, as if the job had been submitted here. */
 static void refuse(struct service *s, struct delivery *d, const struct brig_error *why)
 {
 	struct brig_result *r = NULL;
@@ -281,7 +282,7 @@ static int make_job(struct service *s, struct delivery *d, const struct token *t
 	return rc;
 }
 
-/* The front has checked who asks for what; here the policy of this node is the ceiling. */
+/* The front has checked the token; on this node the policy is the limit. */
 static void begin(struct service *s, struct delivery *d, bool is_cancelled)
 {
 	const char *who = message_text(&d->m, FIELD_who);
@@ -309,7 +310,7 @@ static void begin(struct service *s, struct delivery *d, bool is_cancelled)
 	}
 	d->x = x;
 	x->delivery = d;
-	x->is_async = true; /* nobody here waits for it */
+	x->is_async = true; /* no client of this node waits for it */
 	x->is_cancelled = is_cancelled;
 	queue_class_of(s, x, class, sizeof(class));
 	s->queue.counts.warm += placement_has(s->queue.warm, class, strlen(class));
@@ -354,7 +355,7 @@ static void on_claim_there(struct service *s, const struct queue_op *op, const s
 	if (attempt == 0) {
 		begin(s, d, true);
 	} else if (str_eq(there.by->key, s->queue.key) && message_number(&there.m, FIELD_serial, 0) == d->nonce) {
-		begin(s, d, false); /* our own, whose acknowledgement was lost */
+		begin(s, d, false); /* our own claim, whose acknowledgement was lost */
 	} else if (message_number(&d->m, FIELD_retry_never, 0) || attempt >= QUEUE_ATTEMPTS_MAX) {
 		d->attempt = attempt;
 		lose(s, d, why);
@@ -365,7 +366,7 @@ static void on_claim_there(struct service *s, const struct queue_op *op, const s
 	}
 }
 
-/* A claim is there: the job may have ended, and only its acknowledgement was lost. */
+/* There is a claim.  The job may have ended, with only its acknowledgement lost. */
 static void on_result_there(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct delivery *d = find(s, op->id);
@@ -412,8 +413,8 @@ static void claim(struct service *s, struct delivery *d, uint64_t revision)
 /* ---- deliveries ---------------------------------------------------------------------------------------------------------- */
 
 /*
- * A number of the place where words about a message go: $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER..., with two words more behind ACK from
- * brokers that name domain and account.  0: it has none.
+ * A number in the reply subject, which is $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER..., with two more tokens after ACK from
+ * brokers that include domain and account.  0: not present.
  */
 uint64_t queue_ack_number(const char *ack, enum ack_number which)
 {
@@ -432,7 +433,7 @@ uint64_t queue_ack_number(const char *ack, enum ack_number which)
 	return ack && str_to_u64(word, &n) ? n : 0;
 }
 
-/* A copy of the sealed job, which lives no longer than the record. */
+/* Copies the sealed job, whose message is only valid during the call. */
 static struct delivery *keep(struct service *s, const struct queue_sealed *job, const char *id, const char *ack)
 {
 	struct delivery *d = calloc(1, sizeof(*d));
@@ -467,7 +468,7 @@ static bool is_id(const char *id)
 	return id && strlen(id) == EXECUTION_ID_LEN && strspn(id, ID_ALPHABET) == EXECUTION_ID_LEN;
 }
 
-/* One that ended here: whether its result is recorded the bucket knows, and not we. */
+/* Drops an execution that ended here: only the bucket knows whether its result is recorded. */
 static void forget_ended(struct service *s, const char *id)
 {
 	struct execution *x = executions_find(&s->executions, id);
@@ -487,13 +488,13 @@ void worker_on_job(struct service *s, const struct message *m)
 	if (!ack)
 		return;
 	if (!queue_unseal(s, m, "job", PEER_FRONT, &job) || !is_id(id = message_text(&job.m, FIELD_id))) {
-		say(s, ack, WORD_TERM); /* it will never be good; the front that misses it says so */
+		say(s, ack, WORD_TERM); /* it will never be valid; a front that waits for it reports it lost */
 		return;
 	}
 	d = find(s, id);
-	if (d &&
-	    d->sequence == queue_ack_number(
-				   ack, ACK_SEQUENCE)) { /* the stream has missed our words: it is here all the same */
+	if (d && d->sequence == queue_ack_number(
+					/* redelivered, because our messages were lost; it is still here */
+					ack, ACK_SEQUENCE)) {
 		(void)str_copy(d->ack, sizeof(d->ack), ack);
 		say(s, ack, WORD_PROGRESS);
 		return;
@@ -534,7 +535,7 @@ void worker_on_told(struct service *s, const struct message *m)
 
 	if (subject && strncmp(subject, QUEUE_SUBJECT_NODES, strlen(QUEUE_SUBJECT_NODES)) == 0) {
 		nodes_on_told(s, m);
-		s->queue.tick_ns = 0; /* for who waits for what may be others' now */
+		s->queue.tick_ns = 0; /* the choice of classes may change */
 		return;
 	}
 	if (subject && strncmp(subject, QUEUE_SUBJECT_WATCH, strlen(QUEUE_SUBJECT_WATCH)) == 0) {
@@ -570,7 +571,10 @@ uint64_t worker_attempt(const struct execution *x)
 	return x->delivery ? x->delivery->attempt : 0;
 }
 
-/* ---- what this node takes ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- accepted classes
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void put_class(struct buf *m, const char *trust, const char *what)
 {
@@ -580,7 +584,7 @@ static void put_class(struct buf *m, const char *trust, const char *what)
 	message_put_text(m, FIELD_class, class);
 }
 
-/* Sets of packages that have a name here. */
+/* Adds the classes of environments on this node. */
 static void put_environments(const struct service *s, const char *trust, struct buf *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -605,7 +609,9 @@ static void put_environments(const struct service *s, const char *trust, struct 
 	json_decref(doc);
 }
 
-/* For each trust that the policy lets anybody have and the host can keep it: languages that are there, and what needs none. */
+/*
+ * For each trust level that the policy permits and the host can enforce: installed languages, and kinds that need none.
+ */
 static void put_classes(const struct service *s, struct buf *m)
 {
 	static const char *const others[] = { "any", "kind-command", "kind-shell", "kind-tests" };
@@ -635,7 +641,10 @@ static void replace(struct buf *old, struct buf *fresh)
 	*fresh = (struct buf)BUF_INIT(0);
 }
 
-/* What is here, and what others would give, in this order: who is asked for a job knows it by its place. */
+/*
+ * Tells the link the classes to request: those of this node first, then those with environments that others would give.
+ * The order matters: the link addresses classes by position.
+ */
 static void tell_link(struct service *s, bool is_new_link)
 {
 	struct queue *q = &s->queue;
@@ -649,11 +658,11 @@ static void tell_link(struct service *s, bool is_new_link)
 	    (told.len == 0 || memcmp(told.data, q->told.data, told.len) == 0))
 		return;
 	queue_tell(s, LINK_CLASSES, &told);
-	buf_release(&q->later); /* which is told anew, of the new list */
+	buf_release(&q->later); /* it must be sent again for the new list */
 	replace(&q->told, &told);
 }
 
-/* Environments come and go while a worker is there. */
+/* Environments are created and removed at run time. */
 void worker_look_at_classes(struct service *s)
 {
 	AUTO_BUF classes = BUF_INIT(256 * KiB);
@@ -702,7 +711,7 @@ static void send_credit(struct service *s)
 	queue_tell(s, LINK_CREDIT, &m);
 }
 
-/* What others may know of this node: for as long as the lease lasts.  One without slots takes nothing new. */
+/* Publishes this node's entry, valid for the lease.  With 0 slots it takes no new jobs. */
 static void beat(struct service *s, uint64_t lease_s)
 {
 	AUTO_BUF inner = BUF_INIT(256 * KiB);
@@ -726,10 +735,13 @@ static void beat(struct service *s, uint64_t lease_s)
 	worker_put_host(s, &inner);
 	exchange_put(s, &inner);
 	(void)environments_put(s, &inner);
-	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
+	/* not retried: the next one follows soon */
+	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL);
 }
 
-/* Others are told at once that this node is being stopped, and when it has ended what it had: then it is gone. */
+/*
+ * Entries are published at once when this node starts to stop, and when its last job has ended, with an expired lease.
+ */
 static void beat_if_due(struct service *s, uint64_t now)
 {
 	struct queue *q = &s->queue;
@@ -758,13 +770,13 @@ void worker_tick(struct service *s)
 		q->pressure_ns = now;
 		worker_look_at_pressure(s);
 		if (worker_look_at_pools(s))
-			q->beat_ns = 0; /* who is cold in it has to know */
+			q->beat_ns = 0; /* announce it to nodes that are cold */
 	}
 	worker_look_at_host(s);
 	if (worker_look_at_policy(s))
 		worker_tell_classes(s);
 	else if (q->channel)
-		tell_link(s, /* is_new_link= */ false); /* others come, and go */
+		tell_link(s, /* is_new_link= */ false); /* other nodes come and go */
 	worker_place(s);
 	send_credit(s);
 	if (!q->is_up)

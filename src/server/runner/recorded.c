@@ -15,7 +15,7 @@ struct recorded_ask {
 	struct recorded_ask *next;
 	int reply;
 	recorded_fn then;
-	struct request req; /* points to what follows */
+	struct request req; /* points to the fields below */
 	struct token token;
 	char request_id[REQUEST_ID_MAX + 1];
 	char id[EXECUTION_ID_LEN + 1];
@@ -122,7 +122,10 @@ static void hear(struct service *s, struct recorded_ask *a)
 	forget(a);
 }
 
-/* Who asked has gone with the front, and the next one has tags of its own; what other fronts ask, and lists, go on. */
+/*
+ * The clients have gone with the front, and the next front starts with new tags.  Requests of other fronts, and parts
+ * of lists, continue.
+ */
 void recorded_all_gone(struct service *s)
 {
 	for (struct recorded_ask *a = s->recorded.first, *next; a; a = next) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks that the recorder answers: they are sent there, and the runner goes on; when the answer has come, or the recorder has
- * died, a function makes of it what the client gets.
+ * Queries that the recorder answers: the runner sends them and goes on.  When the answer arrives, or the recorder dies,
+ * a callback answers the client.
  */
 #ifndef SERVER_RUNNER_RECORDED_H
 #define SERVER_RUNNER_RECORDED_H
@@ -10,21 +10,21 @@
 
 #include "base/util.h"
 
-#define RECORDED_MAX 256 /* asks that wait for the recorder at one time */
+#define RECORDED_MAX 256 /* queries pending at one time */
 
 struct service;
 struct request;
 struct recorded_ask;
 
 /*
- * rc and text as of brig_answer(): 1, and text is the function's to free; or negative, and err.  ask has tag, request_id, and of
- * the token its name and whether it is an administrator's; its message is gone.  id: as it was given.
+ * rc and text as of brig_answer(): 1, and the callback frees text; or negative, and err is set.  req has the tag,
+ * request_id, and the token's name and administrator flag; its message is gone.  id: as passed to recorded_ask().
  */
 typedef void (*recorded_fn)(struct service *s, const struct request *req, const char *id, int rc, char *text,
 			    const struct brig_error *err);
 
 struct recorded {
-	int epoll; /* of all that wait; readable when there is something for recorded_step() */
+	int epoll; /* of all pending queries; readable when recorded_step() has work */
 	size_t n;
 	struct recorded_ask *first;
 };
@@ -35,13 +35,13 @@ struct recorded {
 
 int recorded_open(struct recorded *r);
 void recorded_close(struct recorded *r);
-/* What cannot be asked the function is told at once. */
+/* If the query cannot be sent, the callback is called at once. */
 void recorded_ask(struct service *s, const struct request *req, const struct brig_question *q, const char *id,
 		  recorded_fn then);
 void recorded_all_gone(struct service *s);
 void recorded_step(struct service *s);
 
-/* Answers with why there is no document: 503 if it is to be asked again. */
+/* Answers with the reason why there is no document: 503 if the client should retry. */
 void recorded_trouble(struct service *s, const struct request *req, const struct brig_error *err);
 
 #endif

@@ -91,7 +91,7 @@ void requests_handle(struct service *s, struct request *req)
 	handlers[req->route](s, req);
 }
 
-/* True: whoever asks may use the route. */
+/* Authenticates the client.  False: it has been refused and answered. */
 static bool let_in(struct service *s, struct request *req, int peer)
 {
 	enum route_access access = route_rows[req->route].access;
@@ -116,7 +116,7 @@ static bool let_in(struct service *s, struct request *req, int peer)
 	return true;
 }
 
-/* at: where the descriptors are, each of which whoever uses it takes. */
+/* at: index of each descriptor in r->fds; those taken by a handler are moved out. */
 static void take_ask(struct service *s, struct record *r, const struct message *m, const int at[BESIDE_COUNT])
 {
 	const char *request_id = message_text(m, FIELD_request_id);

@@ -1,57 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a message to its answer: a handler for each route. */
+/* Dispatch of requests: a handler for each route. */
 #ifndef SERVER_RUNNER_REQUESTS_H
 #define SERVER_RUNNER_REQUESTS_H
 
 #include "server/runner/service.h"
 
-/* Takes the descriptors of the record.  False: it is no message, and the front is not to be listened to any more. */
+/*
+ * Handles one record of the front; takes its descriptors.  False: the record is invalid, and the front must be cut off.
+ */
 bool requests_take(struct service *s, struct record *r);
-/* By the handler of its route, whose access was checked elsewhere. */
+/* Calls the handler of the route, without checking access. */
 void requests_handle(struct service *s, struct request *req);
 
-/* ---- handlers: each answers its request now, or has it answered later -------------------------------------------- */
+/*
+ * ---- handlers: each answers its request now or later ----------------------------------------------------------------
+ */
 
 void handle_execute(struct service *s, struct request *req); /* accept.c */
 /*
- * One more is let in, under this id (NULL: a new one); takes the job.  name and body: of its key, or NULL.  req->m is the job's, or
- * lives as long as the call.
+ * Submits a job to admission under this id (NULL: a new one); takes the job.  name and body: hashes of its
+ * Idempotency-Key, or NULL.  req->m is valid during the call only, unless it is the job's.
  */
 void accept_enter(struct service *s, const struct request *req, struct job *job, const char *id, uint64_t memory,
 		  const uint8_t *name, const uint8_t *body);
-/* Who asked waits for what was asked before, as the request wants it. */
+/* Answers a repeated request with the earlier execution: now, or when it ends, or as a stream, as requested. */
 void accept_join(struct service *s, const struct request *req, struct execution *x);
-void accept_answer(struct service *s, const struct request *req, const char *id,
-		   const char *state); /* of such a one: 202 */
-/* Answers of 202 whose promise is on disk; call it once in each turn of the loop. */
+void accept_answer(struct service *s, const struct request *req, const char *id, const char *state); /* 202 */
+/* Writes pending promises to disk and sends their 202 answers; called once per turn of the loop. */
 void accept_commit(struct service *s);
-/* One that is promised where all can find it: its answer waits for the next commit. */
+/* The promise is kept (in the ledger or the queue): the next commit sends the 202. */
 void accept_promise(struct service *s, struct execution *x);
 
 void handle_executions(struct service *s, struct request *req); /* look.c */
-/* What it answers, the youngest first, at most so many; false: the request is wrong, and was answered so. */
+/* The list it returns, youngest first, bounded by `limit`; the last returns false if it has refused the request. */
 json_t *executions_list(const struct service *s, const struct request *req);
 size_t executions_list_limit(const struct request *req);
 bool executions_list_is_good(struct service *s, const struct request *req);
 void handle_execution(struct service *s, struct request *req);
 void handle_execution_events(struct service *s, struct request *req);
 void handle_artifact(struct service *s, struct request *req); /* artifacts.c */
-/* The bytes of one, from the document of a result, or why they are not there; result may be NULL. */
+/* The contents of an artifact from a result's document, which may be NULL; or 404. */
 void artifact_answer(struct service *s, const struct request *req, const char *id, const json_t *result,
 		     const char *path);
 void handle_cancel(struct service *s, struct request *req);
-/* The execution that the request names and its token may see; NULL: there is none, and it was answered unless it may be in the
- * history (*ret_is_past). */
+/*
+ * The execution named in the request, if the token may see it.  NULL: not in memory; if *ret_is_past, the caller must
+ * look elsewhere and answer, otherwise 404 was answered.
+ */
 struct execution *look_up(struct service *s, const struct request *req, bool *ret_is_past);
-/* Asks for an execution of the history; then is to call look_through_history().  False: no execution has such an id. */
+/* Queries the history for an execution; `then` must call look_through_history().  False: the id is malformed. */
 bool look_up_history(struct service *s, const struct request *req, const char *id, recorded_fn then);
-/* What the recorder answered: 1: *text is an execution that the token may see; 0: there is none such; negative: *err. */
+/* Interprets the recorder's answer.  1: *text is an execution that the token may see; 0: not found; negative: *err. */
 int look_through_history(const struct request *req, int rc, char **text, const struct brig_error *err);
 
 void handle_batch(struct service *s, struct request *req);   /* batch_accept.c */
 void handle_batches(struct service *s, struct request *req); /* batch_look.c */
 json_t *batches_list(const struct service *s, const struct request *req);
-json_t *batch_summary(const struct service *s, const struct batch *b); /* one of its items */
+json_t *batch_summary(const struct service *s, const struct batch *b); /* an item of the list */
 void handle_batch_state(struct service *s, struct request *req);
 void handle_batch_results(struct service *s, struct request *req);
 void handle_batch_cancel(struct service *s, struct request *req);
@@ -105,14 +110,14 @@ void handle_session_watch_delete(struct service *s, struct request *req);
 void handle_environments(struct service *s, struct request *req); /* environments.c */
 void handle_environment(struct service *s, struct request *req);
 void handle_environment_delete(struct service *s, struct request *req);
-/* True: the request would make one that there is, or will be; it has been answered. */
+/* True: an environment of that name exists or is being created; the request has been answered. */
 bool environment_is_taken(struct service *s, const struct request *req);
 
 void handle_inspect(struct service *s, struct request *req); /* questions.c */
 void handle_languages(struct service *s, struct request *req);
 void handle_policy(struct service *s, struct request *req);
 void handle_capabilities(struct service *s, struct request *req);
-/* The answer to somebody who asked then is good for others, too, for a while. */
+/* Caches the answer to one request for others. */
 void questions_keep_capabilities(struct service *s, const struct record *r, uint64_t asked_ns);
 void handle_rules(struct service *s, struct request *req);
 void handle_history(struct service *s, struct request *req);

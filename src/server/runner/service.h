@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runner: the process of the service that holds the library's handle and decides.
+ * The runner: the process of the service that holds the library's handle and makes the decisions.
  *
- *	loop          waits for the channel, the master, the runs and the clock; starts who may start
- *	host          the library's handle, and what of its policy decides before a run does
- *	access        who asks, and whether that one may have what is asked for
- *	asks          messages to handlers, a row for each route; answer: what goes back
- *	job           a message kept, as a request of the library
- *	executions    what was accepted, from then on until it is forgotten; events: what happened meanwhile
- *	accept        an execution is asked for: checks, queue, ledger, idempotency
- *	look          an execution is asked about: list, one, events, artifacts, cancel
- *	batches       many that were asked for at once, and are let into the queue little by little
- *	environments  package sets that have a name
- *	workspaces    files that clients leave for executions to come
- *	sessions      cells that stay
- *	snapshots     what was in the workspaces of sessions
+ *	loop          polls the channel, the master, the runs and the clock; starts executions
+ *	host          the library's handle, and the parts of its policy that are needed before a run
+ *	access        authentication and authorisation of requests
+ *	requests      dispatches messages to handlers, one per route; answer: the responses
+ *	job           a copy of a message, as a request for the library
+ *	executions    from acceptance until they are forgotten; events: what happens meanwhile
+ *	accept        submission of executions: checks, queue, ledger, idempotency
+ *	look          queries about executions: list, state, events, artifacts, cancellation
+ *	batches       many jobs in one request, admitted gradually
+ *	environments  named package sets
+ *	workspaces    files that clients store for later executions
+ *	sessions      long-lived cells
+ *	snapshots     copies of the workspaces of sessions
  *	traces        executions as spans, for the exporter
- *	ledger        which asynchronous executions were promised: a file
- *	idempotency   which key of which token stands for which execution: a file, too
- *	meters        what tokens have used of their quotas: a file
- *	forward       sessions of other nodes of the queue; tunnel: connections to servers in them
- *	queue         jobs of other machines, or for them (docs/QUEUE.md)
- *	journal       files of lines that outlive this process
+ *	ledger        a file: promised asynchronous executions
+ *	idempotency   a file: keys of tokens and their executions
+ *	meters        a file: usage of quotas
+ *	forward       sessions on other nodes of the queue; tunnel: connections to servers in them
+ *	queue         jobs for or from other machines (docs/QUEUE.md)
+ *	journal       append-only files of lines
  *	questions     documents of the library, numbers of the service
- *	answerers     processes that each answer one request which may take long
- *	recorded      asks that the recorder answers, while the runner goes on
+ *	answerers     child processes for slow requests
+ *	recorded      queries that the recorder answers
  *
- *   RULE R1  It reads rows of fields (server/message.h) and documents that the library made, no text of strangers.
- *   RULE R2  Each ask is answered once.  Who asks is told by the token beside it, or by the kernel of a socket that is sent
- *          along: never by what the front says of somebody.  Nothing that the front says or does ends this process.
- *   RULE R3  Everything that grows has a ceiling below; what is over it is refused, or the oldest goes.
- *   RULE R4  An execution that was promised (202) is in the ledger before, and ends there: finished, or lost.
+ *   RULE R1  The runner reads flat fields (server/message.h) and documents made by the library, no text formats from
+ *   clients.
+ *   RULE R2  Each request is answered exactly once.  The client is identified by the token in the message or, for a
+ *   socket that is sent along, by the kernel; never by a claim of the front.  Nothing that the front sends or does ends
+ *   this process.
+ *   RULE R3  Everything that can grow has a limit, below; beyond it new items are refused, or the oldest dropped.
+ *   RULE R4  A promised execution (202) is in the ledger before the client is answered, and ends there: finished or
+ *   lost.
  *
- * One thread, one loop: callbacks of the library only write events down and send them.
+ * One thread, one loop: callbacks of the library only record events and send them.
  */
 #ifndef SERVER_RUNNER_SERVICE_H
 #define SERVER_RUNNER_SERVICE_H
@@ -58,10 +61,10 @@
 #include "server/serve.h"
 #include "server/tokens.h"
 
-#define HELD_BYTES_MAX  (512 * MiB) /* of requests that wait or run, with their files */
+#define HELD_BYTES_MAX  (512 * MiB) /* of waiting and running requests, with their files */
 #define CAPABILITIES_NS (60 * NS_PER_SEC)
 
-/* What the service counts of itself since it began. */
+/* Counters since the process started. */
 struct service_counts {
 	uint64_t accepted, finished, cancelled, refused;
 	uint64_t sessions, session_runs, session_ends[SESSION_END_COUNT];
@@ -69,16 +72,16 @@ struct service_counts {
 
 struct service {
 	const struct serve_options *options;
-	const struct listener *listener; /* where clients come from: their addresses only */
+	const struct listener *listener; /* only their addresses */
 	size_t n_listeners;
-	struct channel *channel; /* to the front; NULL: there is none now, and nobody to answer */
-	uint32_t channel_number; /* the master's */
-	bool channel_is_bad;     /* nothing more is sent or read: it is left at the end of the turn */
+	struct channel *channel; /* to the front; NULL: none at present */
+	uint32_t channel_number; /* as numbered by the master */
+	bool channel_is_bad;     /* neither read nor written any more; dropped at the end of the turn */
 	int master, epoll;
 	int recorder;          /* socket to it */
-	short channel_events;  /* that the epoll waits for now */
-	struct host *host;     /* for what is accepted from now on */
-	struct tokens *tokens; /* NULL: nobody needs one */
+	short channel_events;  /* events currently polled for */
+	struct host *host;     /* for new requests */
+	struct tokens *tokens; /* NULL: --no-auth */
 	struct admission *admission;
 	struct executions executions;
 	struct ledger ledger;
@@ -90,50 +93,55 @@ struct service {
 	struct snapshots snapshots;
 	struct queue queue;
 	struct tunnels tunnels;
-	struct forwards forwards; /* asks that other nodes answer, and those of other fronts */
+	struct forwards forwards; /* requests to and from other nodes */
 	struct answerers answerers;
-	struct exporter *exporter; /* of traces; NULL: none is wanted */
+	struct exporter *exporter; /* NULL: traces are not exported */
 	struct recorded recorded;
 	struct service_counts counts;
 	uint32_t jobs;
 	uint64_t held_bytes;
-	uint64_t fds_max;   /* descriptors of what waits are below it, so that cells can be made and asks received */
-	json_t *versions;   /* of runtimes; NULL: no door asks for them */
-	char *capabilities; /* as of capabilities_ns; NULL: none yet */
+	/* descriptors of waiting jobs must be below this number, to leave room for cells and incoming requests */
+	uint64_t fds_max;
+	json_t *versions;   /* versions of runtimes; NULL: not needed by any open door */
+	char *capabilities; /* cached answer, made at capabilities_ns; NULL: none */
 	uint64_t capabilities_ns, reloaded_ns;
-	bool draining; /* nothing new */
-	bool stopping; /* and what there is, is cancelled */
-	bool is_over;  /* there is nothing left to do, or the master has gone */
-	bool rests;    /* nothing has happened since memory was given back */
-	int status;    /* that the process ends with */
+	bool draining; /* accept nothing new */
+	bool stopping; /* and cancel what exists */
+	bool is_over;  /* nothing is left to do, or the master has gone */
+	bool rests;    /* free memory has been returned to the kernel, and nothing has happened since */
+	int status;    /* exit status */
 };
 
-/* A request, as the front has sent it. */
+/* A request from the front. */
 struct request {
 	uint32_t tag;
 	enum route route;
 	const struct message *m;
 	const char *request_id;         /* "": none */
-	const struct token *token;      /* who asks; NULL: nobody needs to know */
-	struct server_session *session; /* whose key was shown; NULL: a token was */
-	bool by_link; /* a link to a session that is not here, or its key: whether it holds its node decides, and the token is nobody's */
-	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
-	uint64_t gathering;            /* number of that which the answer is a part of (forward.h); 0: none */
+	const struct token *token;      /* the client; NULL: the route is open */
+	struct server_session *session; /* identified by its key; NULL: by a token */
+	/*
+	 * It has a link, or the key, of a session that is not on this node: that session's node checks it, and `token`
+	 * is a placeholder without rights
+	 */
+	bool by_link;
+	struct job_descriptors beside; /* descriptors of a job; the user takes them */
+	uint64_t gathering;            /* number of the list that the answer becomes part of (forward.h); 0: none */
 };
 
-/* loop.c: runs that may start do; call it after anything that frees a place. */
+/* loop.c: starts executions that may run; to be called after anything that frees a slot. */
 void service_start_next(struct service *s);
-/* The run of this execution is stepped when there is something to do, until it is unwatched: 0 or -errno. */
+/* Adds the run to the epoll set, so that it is stepped when ready: 0 or -errno. */
 int service_watch(struct service *s, struct execution *x);
 void service_unwatch(struct service *s, const struct execution *x);
 
-/* The channel to the link is waited for, as it is now, or no longer: false: it cannot be. */
+/* Polls the channel to the link for its current events, or no longer.  False: epoll failed. */
 bool service_watch_link(struct service *s, bool is_on);
 
-/* The front has gone, or is not to be listened to any more: the master is told, unless the front's end tells him. */
+/* Stops using the front's channel; reports a protocol violation to the master, but not a front that has exited. */
 void service_cut_front(struct service *s, const struct brig_error *why);
 
-/* accept.c: whether one more can wait or run: 0 or -BRIG_E_NOMEM. */
+/* accept.c: whether there is memory and descriptors for one more job: 0 or -BRIG_E_NOMEM. */
 int service_has_room(const struct service *s, const struct job *job, struct brig_error *err);
 
 #endif

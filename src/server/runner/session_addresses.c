@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_addresses.c - where sessions are
+ * session_addresses.c - addresses of sessions
  *
- * The bucket of sessions has an entry for each: whose it is, and the node that has it, which seals it.  It is put when the
- * session is made, so that whoever is told of a session can ask for it anywhere, and once more when it ends, with the reason.
- * Whether the node is there its own entry among the nodes says (queue_nodes.c); a front has one, too.
+ * The bucket of sessions has an entry for each session: its owner and its node, sealed by that node.  It is put before
+ * the client is told of the session, so that the client can use it at any front, and again with the reason when the
+ * session ends.  Whether the node is alive follows from its own entry (queue_nodes.c); fronts have entries, too.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 #define PUT_NS   (2 * NS_PER_SEC)
 #define END_NS   (10 * NS_PER_SEC)
-#define AGAIN_NS (6 * 3600 * NS_PER_SEC) /* entries live a day */
+#define AGAIN_NS (6 * 3600 * NS_PER_SEC) /* entries expire after a day */
 #define BEAT_NS  (5 * NS_PER_SEC)
 
 const char *session_node_name(const struct service *s)
@@ -32,7 +32,7 @@ static struct server_session *find(const struct service *s, const char *id)
 	return NULL;
 }
 
-/* Whoever waits for it need not wait longer, even if no broker has answered: here it can be used. */
+/* The client is answered even if no broker responded: on this node the session can be used. */
 static void on_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct server_session *x = find(s, op->id);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_copies.c - sessions that begin with the files of another, or of a snapshot
+ * session_copies.c - sessions created with the files of another session, or of a snapshot
  *
- *	fork      new:   begins, and is asked for as ever ---.        .--> loads --> both are over: ready, and answered
- *	          first: goes on                             '- saves '--> goes on
- *	restore   new:   begins, loads the snapshot's file -> ready, and answered
+ *	fork      new:    starts as usual ---.        .--> loads --> both have reported: ready, answered
+ *	          source: continues           '- saves '--> continues
+ *	restore   new:    starts, loads the snapshot's file -> ready, answered
  *
- * The first is stopped only while its files are on their way, through a pipe and not by a file: the new one is there when they are
- * asked for.  Of a copy that fails both have something to say, and what the first says is why, unless nobody read its words.
+ * The source is stopped only while its files are copied, through a pipe without a temporary file: the new session is
+ * ready before the copy is requested.  If a copy fails, both sides report errors; the source's is the cause, unless it
+ * is EPIPE.
  *
- * The new one is asked for with what the first was asked for with, as if its client had said so again: quotas and limits of the
- * token are looked at as of any.  It is nobody's to use before its files are there.  Who waits for a fork waits for the new one;
- * the first only knows for whom it saves.  Either may end meanwhile: by its id the other finds that it is no longer there.
+ * A fork is requested with the settings of the source, as if its client had sent them again, so the token's quotas and
+ * limits apply as usual.  It cannot be used before its files are there.  The client waits for the new session; the
+ * source only knows for which session it saves.  Either may end meanwhile; the other notices because it looks the peer
+ * up by id.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,9 +24,9 @@
 #include "server/runner/answer.h"
 #include "server/runner/requests.h"
 
-#define COPIES_MAX 8 /* under way, each of which may have a file of up to SNAPSHOT_BYTES_MAX */
+#define COPIES_MAX 8 /* concurrent ones, each with a file of up to SNAPSHOT_BYTES_MAX */
 
-/* ---- what may be, and what went wrong ---------------------------------------------------------------------------- */
+/* ---- admission and errors --------------------------------------------------------------------------------------- */
 
 static size_t copies_of(const struct server_session *x)
 {
@@ -98,9 +100,11 @@ void session_copy_refuse(struct server_session *x, uint32_t tag, const char *req
 	answer_error(x->service, &req, status, "the files of the session %s could not be copied: %s", x->id, words);
 }
 
-/* ---- what a session was asked to be ------------------------------------------------------------------------------- */
+/*
+ * ---- settings of a session ----------------------------------------------------------------------------------------
+ */
 
-/* The library's options of a job are cut at their "=", in the job's own copy of the message. */
+/* The options in the job's copy of the message have been split at "=" (job.c). */
 static void add_option(struct buf *text, const char *option)
 {
 	(void)buf_addf(text, "%s=%s", option, option + strlen(option) + 1);
@@ -125,7 +129,7 @@ json_t *session_settings(const struct server_session *x, json_t *doc)
 	return doc;
 }
 
-/* Texts of a kind from one message, as they are. */
+/* Copies all texts of a field. */
 static void put_texts(struct buf *fields, enum field f, const struct message *from)
 {
 	const char *text;
@@ -135,7 +139,7 @@ static void put_texts(struct buf *fields, enum field f, const struct message *fr
 		message_put_text(fields, f, text);
 }
 
-/* One that the request has is the request's; else the one that there was. */
+/* The request's value, or else the default. */
 static void put_either(struct buf *fields, enum field f, const struct message *req, const char *was)
 {
 	const char *text = message_text(req, f);
@@ -143,7 +147,7 @@ static void put_either(struct buf *fields, enum field f, const struct message *r
 	message_put_text(fields, f, text ? text : was);
 }
 
-/* Whether the request has its own wish for the setting of this one. */
+/* Whether the request sets the same option. */
 static bool is_replaced(const struct message *req, const char *option)
 {
 	size_t at = 0, len, key = strcspn(option, "=") + 1;
@@ -182,7 +186,7 @@ void session_put_restored(struct buf *fields, const struct message *req, const j
 		message_put_number(fields, FIELD_timeout_ms, message_number(req, FIELD_timeout_ms, 0));
 }
 
-/* Begins a session that is asked for with these fields instead; NULL: it has been answered. */
+/* Creates a session with these fields instead of the request's; NULL: it has been answered. */
 static struct server_session *make(struct service *s, struct request *req, const struct buf *fields, const char *from)
 {
 	struct message m;
@@ -201,9 +205,11 @@ static struct server_session *make(struct service *s, struct request *req, const
 	return x;
 }
 
-/* ---- files arrive --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- loading ------------------------------------------------------------------------------------------------------
+ */
 
-/* The new session has what is to be in its workspace. */
+/* Starts filling the workspace of the new session. */
 static void fill(struct server_session *x, int file)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -295,7 +301,7 @@ static struct server_session *find_new(const struct server_session *x)
 	return x->fork.is_on ? find_live(x->service, x->fork.to) : NULL;
 }
 
-/* The one that this is a copy of, if it is still one. */
+/* The source of a fork, if it is still saving for it. */
 static struct server_session *find_first(const struct server_session *y)
 {
 	struct server_session *x = y->has_source ? find_live(y->service, y->from) : NULL;
@@ -309,7 +315,7 @@ static void fork_is_over(struct server_session *x)
 	x->fork.tag = 0;
 }
 
-/* Whether both have said what became of it: the new one is ready, or ends. */
+/* When both sides have reported: the fork is ready, or ends. */
 static void settle(struct server_session *y)
 {
 	int error = y->copied.save_error;
@@ -326,7 +332,7 @@ static void settle(struct server_session *y)
 	session_answer_ready(y);
 }
 
-/* Called while the first is stepped: the new one is not, and goes on by itself. */
+/* Called while the source is stepped; the fork is not stepped here. */
 void session_saved(struct server_session *x, const struct brig_session_event *event)
 {
 	struct server_session *y = find_new(x);
@@ -342,7 +348,7 @@ void session_saved(struct server_session *x, const struct brig_session_event *ev
 	settle(y);
 }
 
-/* One end is the new one's to read, the other the first's: a pipe of this process lies between their cells. */
+/* Connects the two cells with a pipe; closes this process's ends. */
 static int begin_copy(struct server_session *x, struct server_session *y, struct brig_error *err)
 {
 	AUTO_FD from = FD_NONE;
@@ -377,12 +383,12 @@ void session_fork_lost(struct server_session *x)
 		y->failed_status = 410;
 		server_session_stop(y, "the session that it was to be a copy of has ended");
 	}
-	if (first && first->fork.tag == 0) /* else it says itself that nobody reads its files */
+	if (first && first->fork.tag == 0) /* otherwise the source will report EPIPE itself */
 		fork_is_over(first);
 	fork_is_over(x);
 }
 
-/* What the first was asked for with. */
+/* Fields of a request like the source's. */
 static bool put_first(struct buf *fields, const struct request *req, const struct server_session *x)
 {
 	const struct message *was = &x->job->m;
@@ -405,7 +411,7 @@ void handle_session_fork(struct service *s, struct request *req)
 	AUTO_BUF fields = BUF_INIT(MESSAGE_MAX);
 	struct server_session *x, *y;
 
-	if (session_is_repeated(s, req)) /* even if the first has ended since */
+	if (session_is_repeated(s, req)) /* also if the source has ended since */
 		return;
 	x = session_find(s, req);
 	if (!x || !session_copy_is_allowed(s, req, x))

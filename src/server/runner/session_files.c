@@ -2,9 +2,9 @@
 /*
  * session_files.c - files of a session
  *
- * The cell opens them, with the rights of its programs and where its links lead: no path of a client's or a program's is ever
- * looked for outside.  What comes back is a descriptor of a regular file, never more than SESSION_FILE_MAX bytes of which are read or
- * written (session_transfers.c).
+ * The cell opens files, with the rights of its programs and following its own links: no path from a client or a program
+ * is resolved outside the cell.  It returns a descriptor of a regular file, of which at most SESSION_FILE_MAX bytes are
+ * read or written (session_transfers.c).
  */
 #include <fcntl.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "server/runner/answer.h"
 #include "server/runner/requests.h"
 
-/* ---- asking ---------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------------------------- */
 
 struct file_ask {
 	struct service *s;
@@ -75,14 +75,14 @@ static int do_move(struct file_ask *f, struct brig_error *err)
 	return brig_session_move(f->x->inside, f->path, f->to, &f->tag, err);
 }
 
-/* What has to be known when it is done. */
+/* Keeps what is needed when the operation is done. */
 static void keep_for_end(struct session_wait *w, struct file_ask *f, file_fn begin)
 {
 	w->body = fd_move(&f->body);
 	w->metadata = MOVE_PTR(f->metadata);
 	w->files = begin == do_list ? json_array() : NULL;
 	if (begin == do_write || begin == do_move || begin == do_remove)
-		w->path = strdup(f->path); /* NULL: its metadata stays */
+		w->path = strdup(f->path); /* out of memory: the metadata is not updated */
 	if (begin == do_move)
 		w->to = strdup(f->to);
 }
@@ -142,14 +142,17 @@ void handle_session_move(struct service *s, struct request *req)
 	ask_file(s, req, do_move);
 }
 
-/* ---- what is in a folder ------------------------------------------------------------------------------------------ */
+/*
+ * ---- listings
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static const char *type_of(uint32_t mode)
 {
 	return S_ISREG(mode) ? "file" : S_ISDIR(mode) ? "folder" : S_ISLNK(mode) ? "link" : "other";
 }
 
-/* Names are the program's: one that is no text is left out of the list. */
+/* NULL for a name that is not UTF-8, which is omitted from listings. */
 static json_t *plain_row(const struct brig_session_entry *e)
 {
 	char when[WHEN_TEXT_MAX];
@@ -188,7 +191,9 @@ static void add_entry(const struct server_session *x, struct session_wait *w, co
 		json_decref(row);
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- contents ------------------------------------------------------------------------------------------------------
+ */
 
 static uint16_t status_of(int error)
 {

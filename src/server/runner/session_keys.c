@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_keys.c - asks with the key of a session instead of a token
+ * session_keys.c - requests with a session's key instead of a token
  *
- * The runner makes a key for each session and tells it to who may look at the session.  Whoever shows it, or a signature that was
- * made with it, does what concerns this session as the token would that owns it, for as long as that token is good; no other route is
- * open to it.  A session that is named is compared with alone; else the key is compared with that of every session, each time in full.
+ * The runner generates a key for each session and includes it in the session's description for doors.  A request with
+ * the key, or with a signature made with it, is authorised for this session like the token that owns it, while that
+ * token is valid; other routes are refused.  If the request names a session, only that one's key is compared, otherwise
+ * the keys of all sessions, in constant time.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ static bool is_key(const struct server_session *x, const char *key)
 	return strlen(key) == SESSION_KEY_LEN && crypto_same(x->key, key, SESSION_KEY_LEN);
 }
 
-/* Base64 without its padding, of a hash of the text, the key and, if there is an end, that. */
+/* Base64 without padding of SHA-256(text, key, and ":" with the expiry time, if there is one). */
 static bool is_signed(const struct server_session *x, const struct message *m)
 {
 	const char *given = message_text(m, FIELD_signature), *text = message_text(m, FIELD_signed_text);
@@ -55,7 +56,7 @@ static bool opens(const struct server_session *x, enum route route, const struct
 	return key ? is_key(x, key) : message_has(m, FIELD_link) ? session_link_holds(x, route, m) : is_signed(x, m);
 }
 
-/* The session that is meant; NULL: there is none.  Of those that are not named only one that is opened can be. */
+/* The session the request refers to; NULL: none.  If it names none, the one whose key matches. */
 static struct server_session *find(struct service *s, enum route route, const struct message *m)
 {
 	const char *id = message_text(m, FIELD_id);
@@ -67,14 +68,14 @@ static struct server_session *find(struct service *s, enum route route, const st
 	return found;
 }
 
-/* A signature is for bytes of files. */
+/* A signature is valid only for file contents and the session's description. */
 static bool is_for(const struct request *req)
 {
 	const char *path = route_rows[req->route].path;
 
 	if (strncmp(path, ROUTES_OF_ONE, strlen(ROUTES_OF_ONE)) != 0)
 		return false;
-	if (message_has(req->m, FIELD_link)) /* which says itself what it is for */
+	if (message_has(req->m, FIELD_link)) /* the link itself says what it permits */
 		return true;
 	return message_has(req->m, FIELD_session_key) || req->route == ROUTE_session ||
 	       req->route == ROUTE_session_file || req->route == ROUTE_session_file_put;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_metadata.c - what was said of files of a session when they were written
+ * session_metadata.c - metadata that clients attach to files
  *
- * Extended attributes would be the place for it, but not every file system of a cell has them.  So it is a table by path that
- * belongs to the session: it follows what is moved, removed or written anew through the service, and not what programs do.
- * It is bounded: SESSION_METADATA_MAX files, each with what one request can carry.
+ * Extended attributes would be the natural place, but not every file system of a cell supports them.  So it is a table
+ * by path in the session: it follows files moved, removed or rewritten through the service, but not changes made by
+ * programs.  It is bounded: SESSION_METADATA_MAX files with at most BYTES_MAX each.
  */
 #include <string.h>
 
@@ -69,10 +69,12 @@ void session_metadata_move(struct server_session *x, const char *path, const cha
 
 	if (!x->metadata || (to && str_eq(path, to)))
 		return;
-	if (to) /* what was there is no more */
+	if (to) /* the destination is replaced */
 		session_metadata_move(x, to, NULL);
-	/* What is put while the table is walked may be met again, but is not below the path any more, unless that moves into itself,
-	 * which is impossible. */
+	/*
+	 * An entry added during the walk may be visited again, but it is not below `path` any more: a directory cannot
+	 * be moved into itself.
+	 */
 	json_object_foreach_safe(x->metadata, next, own, values)
 	{
 		AUTO_BUF moved = BUF_INIT(8 * KiB);

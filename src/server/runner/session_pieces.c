@@ -2,11 +2,11 @@
 /*
  * session_pieces.c - runs in contexts, and processes
  *
- * Each has the events and listeners of an execution (executions.h) without being in its table: what is written goes to who
- * watches, the library's result, with what notebooks show added to it, ends it.  A run, and a process that somebody waits for,
- * is forgotten with its end; an asynchronous process stays for a while, and so does its log.
+ * Each has the events and listeners of an execution (executions.h) without being in its table: output goes to watching
+ * clients; it ends with the library's result, to which the values shown in a notebook are added.  A run, and a process
+ * that a client waits for, is freed at its end; an asynchronous process is kept for a while, with its log.
  *
- * Whoever a run is for may go: a run is interrupted then, a process killed, unless it is asynchronous.
+ * If the client that started it disconnects, a run is interrupted and a process killed, unless it is asynchronous.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "server/runner/traces.h"
 
 #define PROCESS_MS_MAX  (24 * 3600 * 1000) /* longer than any session */
-#define START_BYTES_MAX (152 * KiB)        /* of a message to the cell, which has folder and head besides */
+#define START_BYTES_MAX (152 * KiB)        /* in a message to the cell, leaving room for working directory and header */
 #define COMMAND_KEPT    200
 #define WORDS_KEPT      256
 #define WORD_KEPT       (4 * KiB)
@@ -109,7 +109,7 @@ static struct session_piece *piece_new(struct server_session *x, uint64_t contex
 	return p;
 }
 
-/* Of those that have ended the oldest go. */
+/* Frees the oldest ended one if there are too many. */
 static void forget_ended(struct server_session *x)
 {
 	struct session_piece *p, *oldest = NULL;
@@ -175,7 +175,7 @@ static json_t *started_event(const struct session_piece *p)
 			 (json_int_t)p->pid, "pty", p->is_pty);
 }
 
-/* It runs: what it is to read is sent, and who does not wait for its end is answered. */
+/* The process has started: sends its input, and answers an asynchronous start. */
 static void take_start(struct session_piece *p, int64_t pid)
 {
 	struct brig_session *inside = p->session->inside;
@@ -194,7 +194,7 @@ static void take_start(struct session_piece *p, int64_t pid)
 		answer_promise(p);
 }
 
-/* It did not begin: who has not been answered yet hears why, as the result. */
+/* It did not start: a client that has not been answered gets the error as the result. */
 static void answer_failure(struct session_piece *p)
 {
 	uint32_t tag = p->promise_tag;
@@ -227,7 +227,7 @@ static void finish(struct session_piece *p)
 		session_piece_free(p);
 }
 
-/* Takes the result. */
+/* Takes ownership of the result. */
 static void take_end(struct session_piece *p, struct brig_result *r, uint64_t count)
 {
 	struct execution *x = &p->x;
@@ -247,7 +247,7 @@ static void take_end(struct session_piece *p, struct brig_result *r, uint64_t co
 
 static void keep_output(struct session_piece *p, struct buf *output, const struct brig_session_event *event)
 {
-	size_t n = p->x.is_async ? 2 * event->len : event->len; /* with its event, which is kept then */
+	size_t n = p->x.is_async ? 2 * event->len : event->len; /* its event is kept as well */
 
 	if (p->has_no_capture)
 		return;
@@ -301,7 +301,10 @@ void session_piece_abandon(struct session_piece *p)
 	session_piece_free(p);
 }
 
-/* ---- who waits ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- listeners
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 bool session_piece_is_wanted(const struct session_piece *p)
 {
@@ -314,7 +317,7 @@ static void end_unwanted(struct session_piece *p)
 
 	if (!inside || p->x.is_async || p->x.state == EXECUTION_FINISHED)
 		return;
-	p->is_unwanted = true; /* one that has not begun ends then */
+	p->is_unwanted = true; /* if it has not started, it is killed when it does */
 	if (p->context)
 		(void)brig_session_cancel(inside, p->tag, NULL);
 	else
@@ -368,7 +371,7 @@ void session_piece_all_gone(struct session_piece *p)
 
 /* ---- runs -------------------------------------------------------------------------------------------------------------- */
 
-/* The context that the request names, or the default one of its language, which is made if there is none. */
+/* The context named in the request, or the default one of its language, which is created if necessary. */
 static int choose_context(struct server_session *x, const struct request *req, uint64_t *ret, struct brig_error *err)
 {
 	const char *language = message_text(req->m, FIELD_language);
@@ -401,13 +404,13 @@ static int begin_run(struct session_piece *p, const struct request *req, struct 
 	what.timeout_ms = message_number(req->m, FIELD_timeout_ms, 0);
 	if (brig_session_run(p->session->inside, &what, &p->tag, err) < 0)
 		return -err->code;
-	/* It may have to wait for others: who watches hears at once that it was taken. */
+	/* The run may have to wait for others; watching clients learn at once that it was accepted. */
 	events_put(&p->x, EVENT_started,
 		   json_pack("{s:s, s:I}", "event", "started", "context", (json_int_t)p->context));
 	return 0;
 }
 
-/* Its starter listens, or is to be told that it runs. */
+/* Registers the starting client as a listener, or for the 202 answer. */
 static bool listen_to(struct session_piece *p, const struct request *req)
 {
 	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
@@ -417,7 +420,7 @@ static bool listen_to(struct session_piece *p, const struct request *req)
 	p->has_no_capture = message_number(req->m, FIELD_no_capture, 0) != 0;
 	is_promised = message_number(req->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
 	p->x.is_async = is_promised || p->has_key;
-	p->x.log_is_cut = !p->x.is_async; /* nobody can ask for its events later */
+	p->x.log_is_cut = !p->x.is_async; /* no client can request its events later */
 	if (is_detached) {
 		p->x.is_async = true;
 	} else if (is_promised) {
@@ -486,7 +489,7 @@ static int keep_input(struct session_piece *p, const struct request *req, struct
 	return 0;
 }
 
-/* What the cell can be asked in one message. */
+/* Checks the limit of a start message to the cell. */
 static int check_words(const char *const *words, size_t n, struct brig_error *err)
 {
 	size_t bytes = 0;
@@ -500,7 +503,7 @@ static int check_words(const char *const *words, size_t n, struct brig_error *er
 		       (int)START_BYTES_MAX);
 }
 
-/* Of how it was started, for lists: of long words the beginning. */
+/* Arguments for listings; long ones are truncated. */
 static json_t *words_list(const char *const *words, size_t n)
 {
 	json_t *list = json_array();
@@ -527,7 +530,7 @@ json_t *session_variables(const char *const *words, size_t n, size_t max)
 	return env;
 }
 
-/* words: arguments, then variables. */
+/* words: arguments, followed by variables. */
 static int keep_config(struct session_piece *p, const struct request *req, const char *const *words, size_t n_argv,
 		       struct brig_error *err)
 {
@@ -637,10 +640,10 @@ void handle_process(struct service *s, struct request *req)
 		answer_json(s, req, 200, process_document(p, true));
 }
 
-/* What it is, and its end if that has been; the rest as it comes. */
+/* Sends the start event, and the end if it has ended; other events follow as they occur. */
 static void tell_from_now(struct service *s, struct session_piece *p, uint32_t tag)
 {
-	json_t *event = p->is_started ? started_event(p) : NULL; /* else it is told when it has */
+	json_t *event = p->is_started ? started_event(p) : NULL; /* otherwise it is sent when the process starts */
 	AUTO_FREE char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
 
 	json_decref(event);

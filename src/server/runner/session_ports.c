@@ -2,13 +2,13 @@
 /*
  * session_ports.c - connections to servers in a session, and links
  *
- * A server that a program of the session has on the cell's loopback is reached by a socket that the cell itself connects, so that
- * no name or address of a client's is ever looked for outside.  It goes to the front as a descriptor beside the answer: what a
- * server of strangers says is read there, and never here.
+ * A server on the cell's loopback is reached through a socket that the cell connects, so no name or address from a
+ * client is resolved outside.  The socket is passed to the front with the answer: the front parses what the server
+ * sends, the runner never does.
  *
- * A link lets whoever has it do one thing for some time: read a file, write it, or reach a port.  It is a message authentication
- * code (HMAC-SHA-256) with the session's key over what it is for, the session and its end, so nothing of it is kept, and all end
- * with the session, or with the token that owns that.
+ * A link permits one operation for some time: reading a file, writing it, or connecting to a port.  It is an
+ * HMAC-SHA-256 with the session's key over the operation, its object, the session and the expiry time.  So no state is
+ * kept, and links expire with the session, or when the owning token becomes invalid.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "server/runner/requests.h"
 #include "sys/crypto.h"
 
-#define LINK_SECONDS     (3600)          /* where nothing is said */
+#define LINK_SECONDS     (3600)          /* default lifetime */
 #define LINK_SECONDS_MAX (7 * 24 * 3600) /* longer than any session */
 #define LINK_MESSAGE_MAX (8 * KiB)
 #define LINK_URL_MAX     (20 * KiB)
@@ -99,7 +99,7 @@ static const char *operation_of(enum route route)
 	return NULL;
 }
 
-/* Parts end with a line feed, which none but the last can have. */
+/* Parts are separated by newlines, which only the last part can contain. */
 static bool make_code(const struct server_session *x, const char *operation, const char *what, uint64_t expires,
 		      uint8_t ret[SHA256_LEN])
 {
@@ -134,7 +134,7 @@ bool session_link_holds(const struct server_session *x, enum route route, const 
 	       crypto_same(made, shown, sizeof(made));
 }
 
-/* A path as a request would have it: below the workspace, each part a name. */
+/* A path as it appears in requests: relative to the workspace, without ".", ".." and empty components. */
 static bool is_plain_path(const char *path)
 {
 	const char *at = path;
@@ -159,7 +159,7 @@ static void add_escaped(struct buf *url, const char *path)
 			(void)buf_addf(url, "%%%02X", (unsigned char)*path);
 }
 
-/* "http://127.0.0.1:8377" becomes "http://3000-ID.localhost:8377". */
+/* Makes "http://3000-ID.localhost:8377" of "http://127.0.0.1:8377". */
 static void add_port_origin(const struct server_session *x, const char *origin, const char *domain, uint16_t port,
 			    struct buf *url)
 {
@@ -169,7 +169,7 @@ static void add_port_origin(const struct server_session *x, const char *origin, 
 		return;
 	host += 3;
 	colon = strrchr(host, ':');
-	if (colon && strchr(colon, ']')) /* of an address, which has no port behind it */
+	if (colon && strchr(colon, ']')) /* the colon is part of an IPv6 address without port */
 		colon = NULL;
 	(void)buf_addf(url, "%.*s%u-%s.%s%s", (int)(host - origin), origin, (unsigned)port, x->id, domain,
 		       colon ? colon : "");
@@ -211,7 +211,7 @@ static void answer_link(struct service *s, const struct request *req, const stru
 	answer_json(s, req, 201, doc);
 }
 
-/* NULL: it can be made; else what is wrong with the wish. */
+/* NULL: the request is valid; otherwise the reason why not. */
 static const char *wrong_with(const struct request *req, struct link *l)
 {
 	l->path = message_text(req->m, FIELD_path);
@@ -235,7 +235,8 @@ void handle_session_link(struct service *s, struct request *req)
 	const struct server_session *x = session_find(s, req);
 	uint64_t seconds = message_number(req->m, FIELD_timeout_ms, 0) / 1000;
 	const char *origin = message_text(req->m, FIELD_origin), *why;
-	const char *domain = message_text(req->m, FIELD_port_domain); /* of the front that the client knows */
+	/* set if another front forwards the request */
+	const char *domain = message_text(req->m, FIELD_port_domain);
 	struct link l = { .origin = origin ? origin : "", .domain = domain ? domain : s->options->port_domain };
 	uint8_t code[SHA256_LEN];
 	char port[8];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_repeats.c - a session that is asked for again, or something in one, with the Idempotency-Key that it was made with
+ * session_repeats.c - repeated requests for sessions, runs and processes (Idempotency-Key)
  *
- * A key stands for the session that it made (idempotency.h), and who repeats himself gets that one, or waits for it with who asked first.
- * It is forgotten if the session never began, and is not written to the file: no session is there after its process.
+ * A key maps to the session it created (idempotency.h); a repetition gets that session, or waits for it together with
+ * the first client.  The key is dropped if the session does not start, and is not written to the file, since no session
+ * survives the process.
  *
- * The key of a run or process belongs to the session.  It is good for as long as the session knows the run, which is kept with its
- * result as an asynchronous process is.
+ * Keys of runs and processes belong to the session and are valid as long as it has the run, which is kept with its
+ * result like an asynchronous process.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ static struct server_session *find_made(struct service *s, const char *id)
 	return NULL;
 }
 
-/* 0, or -errno: then it has been answered. */
+/* 0, or -errno: it has been answered. */
 static int hash_of(struct service *s, const struct request *req, uint8_t name[SHA256_LEN], uint8_t body[SHA256_LEN])
 {
 	int rc = idempotency_hash(req->m, req->route, req->beside.files, body);
@@ -91,7 +92,7 @@ static struct session_piece *find_piece(const struct server_session *x, const ui
 	return NULL;
 }
 
-/* As who asked first was answered, or will be. */
+/* Answers in the same way as the first request. */
 static void join(struct service *s, const struct request *req, struct session_piece *p)
 {
 	bool watches = message_number(req->m, FIELD_stream, 0) != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_requests.c - asks that an event of the session answers, and events that are for no run */
+/* session_requests.c - requests that events of a session answer, and dispatch of events */
 #include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ void session_wait_refuse(struct server_session *x, struct session_wait *w, uint1
 
 void session_trouble(struct service *s, const struct request *req, const struct brig_error *err)
 {
-	if (err->sys == EAGAIN) /* a process that reads slower than it is written to */
+	if (err->sys == EAGAIN) /* a process does not read its input fast enough */
 		answer_retry(s, req, 503, 1, "%s", err->msg);
 	else if (err->code == BRIG_E_REFUSED)
 		answer_errno(s, req, 409, err->sys, "%s", err->msg);
@@ -90,7 +90,7 @@ void session_trouble(struct service *s, const struct request *req, const struct 
 		answer_trouble(s, req, err);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------------------------- */
 
 static json_t *moment(uint64_t ns)
 {
@@ -125,7 +125,7 @@ static json_t *contexts_of(const struct server_session *x)
 	return list;
 }
 
-/* When its time is over, of one that has not ended. */
+/* When a live session will end or pause (wall clock); 0: it has ended, or is ending. */
 static uint64_t ends_ns(const struct server_session *x)
 {
 	uint64_t left = 0, most;
@@ -149,7 +149,7 @@ void session_on_sample(void *user, const struct brig_sample *sample)
 	x->sample = *sample;
 }
 
-/* Of one cpu, over the last second or two. */
+/* In per cent of one CPU, over the last one or two seconds. */
 static double cpu_used(const struct server_session *x)
 {
 	uint64_t ms = x->sample.at_ms - x->before.at_ms, cpu_ms = x->sample.cpu_ms - x->before.cpu_ms;
@@ -157,7 +157,7 @@ static double cpu_used(const struct server_session *x)
 	return ms > 0 && x->sample.cpu_ms >= x->before.cpu_ms ? 100.0 * (double)cpu_ms / (double)ms : 0;
 }
 
-/* What doors need of it beyond that, each of which says of it what its protocol does. */
+/* Members for doors, which show those that their protocols have. */
 static json_t *more_for_doors(const struct server_session *x)
 {
 	return json_pack("{s:s, s:s?, s:s, s:I, s:I, s:f, s:I, s:I, s:I}", "key", x->key, "note", x->note, "network",
@@ -186,7 +186,7 @@ json_t *session_document_for(const struct server_session *x, enum door door)
 
 /* ---- the session itself ------------------------------------------------------------------------------------------ */
 
-/* Has a request wait for what was begun with rc; the session is stepped. */
+/* Makes the request wait for an operation that was started with result rc, and steps the session. */
 static void wait_or_say(struct service *s, struct request *req, struct server_session *x, int rc, uint64_t event,
 			const struct brig_error *err)
 {
@@ -197,7 +197,7 @@ static void wait_or_say(struct service *s, struct request *req, struct server_se
 	session_go_on(s, x);
 }
 
-/* What needs nothing but the session. */
+/* Operations without parameters. */
 static void handle_plainly(struct service *s, struct request *req,
 			   int (*begin)(struct brig_session *session, uint64_t *ret_tag, struct brig_error *err))
 {
@@ -224,7 +224,7 @@ void handle_session_resume(struct service *s, struct request *req)
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
 
-/* As contexts, history and inspection call it: both shells are one, whose interpreter is bash. */
+/* The name for contexts, history and inspection: sh and bash are one language, "shell", run by bash. */
 const char *session_language(const struct server_session *x, const char *name)
 {
 	char lower[TOKEN_WORD_MAX + 1];
@@ -238,7 +238,7 @@ const char *session_language(const struct server_session *x, const char *name)
 	return !own ? name : str_eq(own, "bash") ? "shell" : own;
 }
 
-/* A context, and its place in the table; NULL: err says why there is none. */
+/* A new context in the table; NULL: *err. */
 static struct session_context *make_context(struct server_session *x, const char *language, const char *cwd,
 					    struct brig_error *err)
 {
@@ -261,7 +261,7 @@ static struct session_context *make_context(struct server_session *x, const char
 	return &x->context[x->n_contexts++];
 }
 
-/* Those that are left keep their order, in which they are told. */
+/* Keeps the order of the others, which is that of listings. */
 static void drop_context(struct server_session *x, size_t i)
 {
 	free(x->context[i].cwd);
@@ -307,7 +307,10 @@ void handle_context_make(struct service *s, struct request *req)
 	wait_or_say(s, req, x, made ? 0 : -1, made ? made->tag : 0, &err);
 }
 
-/* The default ones of doors whose sessions have them at once: languages with blanks between them.  Only the first must be there. */
+/*
+ * Creates the default contexts of doors whose sessions start with some.  languages: separated by blanks; only the first
+ * must succeed.
+ */
 static int make_defaults(struct server_session *x, const char *languages, const char *cwd, struct brig_error *err)
 {
 	char text[TOKEN_WORD_MAX * 2], *rest = text, *language;
@@ -346,7 +349,7 @@ static size_t find_context(const struct server_session *x, uint64_t tag)
 	return i;
 }
 
-/* The library says nothing of what is gone. */
+/* The library sends no events for a closed context. */
 static void refuse_waits(struct server_session *x, uint64_t event, const char *why)
 {
 	struct session_wait *w;
@@ -413,9 +416,11 @@ void handle_context_interrupt(struct service *s, struct request *req)
 	session_go_on(s, x);
 }
 
-/* ---- processes that run ------------------------------------------------------------------------------------------ */
+/*
+ * ---- running processes ---------------------------------------------------------------------------------------------
+ */
 
-/* NULL: there is none that runs, and it has been answered. */
+/* NULL: no such process runs, which has been answered. */
 static struct session_piece *find_process(struct service *s, const struct request *req, struct server_session *x)
 {
 	struct session_piece *p = session_process_find(x, req);
@@ -504,13 +509,13 @@ void session_answer_ready(struct server_session *x)
 {
 	struct session_wait *w;
 
-	if (x->is_addressing) { /* whoever is told of it can ask for it at any front */
+	if (x->is_addressing) { /* until its address is published, so that the client can use it at any front */
 		x->is_ready_untold = true;
 		return;
 	}
 	x->state = SESSION_READY;
 	session_begin_time(x);
-	while ((w = find_wait(x, 0))) { /* of one that is shared, or asked for again, there may be several */
+	while ((w = find_wait(x, 0))) { /* several, if it is shared or was requested repeatedly */
 		session_answer_made(x, w->tag, w->who, w->door);
 		session_wait_free(x, w);
 	}
@@ -584,7 +589,7 @@ void session_on_event(void *user, const struct brig_session_event *event)
 	else if (w && w->route == ROUTE_session_port)
 		session_port_event(x, w, event);
 	else if (event->kind == BRIG_SESSION_DONE)
-		for (; w; w = find_wait(x, event->tag)) /* several may have asked for one context */
+		for (; w; w = find_wait(x, event->tag)) /* several requests may wait for one context */
 			answer_done(x, w, event->error);
-	fd_closep(&fd); /* which nobody else has taken */
+	fd_closep(&fd); /* not taken above */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_results.c - what a run in a session shows and comes to
+ * session_results.c - values shown by a run in a session, and its result
  *
- * Values that notebooks show are told as they come and kept for the result, as many as fit.  The result is the library's document with
- * output and values added.  Its text is not read again for that: members that it has not are put behind its own, and only output,
- * which it has a place for, takes its being read and written anew.
+ * Values shown in a notebook are sent as events and kept for the result, up to the limits.  The result is the library's
+ * document with output and values added.  To avoid parsing it, new members are appended to its text; only output, for
+ * which it has members already, requires parsing and serialising it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +14,10 @@
 #include "base/str.h"
 #include "server/runner/answer.h"
 
-#define LONG_EVENTS_MAX 64 /* results of a run that are told before its end though they fit no record */
+/* results of a run that are sent before its end although they do not fit into a record */
+#define LONG_EVENTS_MAX 64
 
-/* Forms as members; bytes that are no text are left out. */
+/* Representations of a value as members of an object; those that are not UTF-8 are omitted. */
 static json_t *forms_of(const struct brig_session_event *e, size_t *ret_bytes)
 {
 	json_t *forms = json_object();
@@ -40,7 +41,7 @@ static json_t *forms_of(const struct brig_session_event *e, size_t *ret_bytes)
 static void tell_result(struct session_piece *p, json_t *forms, size_t bytes)
 {
 	if (bytes > CHANNEL_INLINE_MAX / 6 && json_array_size(p->results) > LONG_EVENTS_MAX)
-		p->results_are_late = true; /* with all that follow: their order is told, too */
+		p->results_are_late = true; /* and so are all that follow, to preserve their order */
 	if (!p->results_are_late)
 		events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
 }
@@ -66,11 +67,12 @@ void session_piece_show(struct session_piece *p, const struct brig_session_event
 	json_decref(forms);
 }
 
-/* What it wrote, as results have it: text, or base64 if it is none. */
+/* Output as in other results: text, or base64 if it is not UTF-8. */
 static void add_output(json_t *doc, const char *name, const struct buf *bytes)
 {
 	size_t good = bytes->len > 0 ? str_utf8_prefix(bytes->data, bytes->len) : 0;
-	size_t len = bytes->full && bytes->len - good < 4 ? good : bytes->len; /* it may be cut in a character */
+	/* truncation may have split a character */
+	size_t len = bytes->full && bytes->len - good < 4 ? good : bytes->len;
 	AUTO_FREE char *coded = malloc(base64_len(len) + 1);
 	json_t *text = len > 0 ? json_stringn(bytes->data, len) : json_string("");
 	char member[32];
@@ -109,7 +111,7 @@ static bool has_output(const struct buf *output)
 	return output->len > 0 || output->full || output->no_memory;
 }
 
-/* The document with its output, read and written anew; NULL: it cannot be. */
+/* Parses the document, adds the output and serialises it; NULL: that failed. */
 static char *with_output(const struct session_piece *p, const char *text)
 {
 	json_t *doc = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -124,7 +126,7 @@ static char *with_output(const struct session_piece *p, const char *text)
 	return whole;
 }
 
-/* The members of one object behind those of another, which has none of them; both as texts. */
+/* Concatenates two JSON objects without common members, given as text. */
 static char *join_objects(const char *first, const char *second)
 {
 	size_t a = strlen(first), b = strlen(second);
@@ -132,13 +134,13 @@ static char *join_objects(const char *first, const char *second)
 
 	if (!both)
 		return NULL;
-	memcpy(both, first, a - 1); /* without its bracket */
+	memcpy(both, first, a - 1); /* without the closing bracket */
 	both[a - 1] = ',';
-	memcpy(both + a, second + 1, b); /* and the NUL */
+	memcpy(both + a, second + 1, b); /* including the NUL */
 	return both;
 }
 
-/* The library's document, and what it does not have: output, for it was told in events, and what was shown. */
+/* The library's document with output (which the library delivered in events) and shown values. */
 void session_piece_keep_result(struct session_piece *p, const struct brig_result *r, uint64_t count)
 {
 	struct execution *x = &p->x;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_transfers.c - bytes of files on their way out of a cell, or into it
+ * session_transfers.c - copying of file contents out of a cell and into it
  *
- * The runner's loop serves everybody, so a large file is not copied at one go: each turn of the loop carries STEP_BYTES of each
- * transfer, and the others have their turn between them.  What is read goes into a file in memory that is the answer already,
- * fields and all, and is handed to the front as it is; what is written comes from one that the front has sent.  An eventfd among
- * the sessions' descriptors is readable for as long as there is something to carry.
+ * The runner's loop serves all clients, so a large file is not copied at once: each turn copies STEP_BYTES of each
+ * transfer.  A file read from the cell is copied into a file in memory that already has the answer's other fields and
+ * is passed to the front as it is; a file written to the cell is copied from one that the front has sent.  An eventfd
+ * in the sessions' epoll set is readable while there is something to copy.
  *
- *	begin -> step ... step -> over: answered, and the wait is gone
- *	   `-- a small one is over at once
+ *	begin -> step ... step -> done: answered, and the wait freed
+ *	   `-- a small file is done at once
  *
- * A transfer is its wait's: it ends with it, when the client has gone or the session has ended.  The program may change a file while
- * it is read: it is as long as it was at first, and one that became shorter is an error.
+ * A transfer belongs to its wait and ends with it, when the client disconnects or the session ends.  If the program
+ * changes the file meanwhile: its initial size is what is copied, and truncation is an error.
  */
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -31,10 +31,10 @@ struct session_transfer {
 	TAILQ_ENTRY(session_transfer) in_all;
 	struct server_session *session;
 	struct session_wait *wait;
-	bool reads; /* out of the cell */
+	bool reads; /* from the cell */
 	int from, to;
-	uint64_t at, size; /* of the file */
-	uint64_t before;   /* bytes of the answer before them */
+	uint64_t at, size; /* position in the file, and its size */
+	uint64_t before;   /* size of the answer before the contents */
 };
 
 int session_transfers_open(struct sessions *t, struct brig_error *err)
@@ -63,7 +63,7 @@ void session_transfer_free(struct sessions *t, struct session_transfer *f)
 	free(f);
 }
 
-/* 1: there is more to carry; 0: that was all; -errno. */
+/* 1: not finished; 0: done; -errno. */
 static int carry(struct session_transfer *f)
 {
 	static char piece[PIECE];
@@ -83,7 +83,7 @@ static int carry(struct session_transfer *f)
 	return f->at < f->size;
 }
 
-/* It is answered, and gone. */
+/* Answers the request and frees the transfer. */
 static void end(struct service *s, struct session_transfer *f, int rc)
 {
 	struct server_session *x = f->session;
@@ -93,7 +93,7 @@ static void end(struct service *s, struct session_transfer *f, int rc)
 		answer_send_file(s, w->tag, 200, f->to, f->before + f->size);
 	else
 		session_file_carried(x, w, rc, f->at);
-	session_wait_free(x, w); /* and the transfer with it */
+	session_wait_free(x, w); /* frees the transfer, too */
 }
 
 void session_transfers_go_on(struct service *s)
@@ -109,7 +109,7 @@ void session_transfers_go_on(struct service *s)
 	}
 }
 
-/* The ends between which bytes go: 0 or -errno. */
+/* Opens source and destination: 0 or -errno. */
 static int open_ends(struct session_transfer *f, struct session_wait *w, int fd)
 {
 	struct stat st;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_watches.c - what changes below a folder of a session, told as it happens
+ * session_watches.c - watches of directories in a session
  *
- *	asked -> begun (EVENT_started) -> EVENT_changed ... -> answered, and gone
+ *	requested -> started (EVENT_started) -> EVENT_changed ... -> answered, and freed
  *
- * A watch is its client's: it ends when that one goes, and when the session does.  It keeps no session alive, neither against
- * its timeouts nor when the service is stopped.  One that is to be asked (ROUTE_session_watch_make) has no client: what changes is kept,
- * at most WATCH_KEPT_MAX of it, until somebody asks, and it ends when it is told to, with the session, or with the front.
+ * A streamed watch belongs to its client and ends when the client disconnects or the session ends.  It does not keep
+ * the session alive, neither beyond its timeouts nor when the service stops.  A polled watch (ROUTE_session_watch_make)
+ * has no client: up to WATCH_KEPT_MAX changes are kept until they are polled; it ends on request, with the session, or
+ * with the front.
  *
- * With FIELD_with_entry a change is told with what its file is by then.  The cell answers looks in the order in which they were asked,
- * so changes stay in theirs.
+ * With FIELD_with_entry, a change is reported together with the file's current state.  The cell answers stat requests
+ * in order, so changes stay in order as well.
  *
- * A program can make changes faster than a client reads of them.  So what the front has not taken yet is looked at before
- * each event: when it is too much, changes are left out, and one that says so, "lost", is told before the next, or when the front has
- * caught up.  What the front has not taken may be all of another's making: so each watch can tell of some changes more.
+ * A program can make changes faster than a client reads them.  Therefore the front's send queue is checked before each
+ * event: if it is too long, changes are omitted, and an event "lost" is sent before the next change, or when the front
+ * has caught up.  Since other clients may have filled the queue, each watch may still report a few changes.
  */
 #include <string.h>
 
@@ -23,8 +24,8 @@
 #include "server/runner/answer.h"
 #include "server/runner/requests.h"
 
-#define WATCH_BEHIND_MAX (4 * MiB) /* of all that waits for the front: more, and changes are left out */
-#define WATCH_RESERVE    16        /* but so many of each watch */
+#define WATCH_BEHIND_MAX (4 * MiB) /* bytes queued for the front, above which changes are omitted */
+#define WATCH_RESERVE    16        /* except for so many of each watch */
 
 #define WATCH_KEPT_MAX  4096
 #define WATCH_LOOKS_MAX 256
@@ -120,7 +121,7 @@ static void tell(const struct server_session *x, const struct session_watch *w, 
 		event_send(x->service, w->tag, kind, text, strlen(text));
 }
 
-/* Takes the event. */
+/* Takes ownership of the event. */
 static void tell_change(const struct server_session *x, struct session_watch *w, json_t *event)
 {
 	if (!w->kept)
@@ -146,7 +147,10 @@ static json_t *changed(const char *change, const char *name)
 			 "encoding", "base64");
 }
 
-/* Takes the event, which is told when the file was looked at; false: it is not, and stays the caller's. */
+/*
+ * Requests the file's state; takes the event, which is reported with it.  False: not requested, and the event stays the
+ * caller's.
+ */
 static bool look_at(struct server_session *x, struct session_watch *w, const char *name, json_t *event)
 {
 	struct session_change *look = w->path && event ? calloc(1, sizeof(*look)) : NULL;
@@ -170,7 +174,7 @@ static bool front_is_behind(const struct service *s)
 	return s->channel && channel_waiting(s->channel) > WATCH_BEHIND_MAX;
 }
 
-/* Whoever it is for does not keep up. */
+/* Whether the receiver of the changes does not keep up. */
 static bool is_behind(const struct server_session *x, const struct session_watch *w)
 {
 	if (w->n_looks >= WATCH_LOOKS_MAX)
@@ -246,7 +250,7 @@ void session_watch_entry(struct server_session *x, struct session_watch *w, cons
 	}
 }
 
-/* It stands: who is to be told hears that, who is to ask gets its number. */
+/* The watch has started: sends the event, or answers a polled one with its number. */
 static void take_start(struct server_session *x, struct session_watch *w)
 {
 	const struct request req = { .tag = w->tag, .request_id = w->request_id };
@@ -275,7 +279,7 @@ void session_watch_event(struct server_session *x, struct session_watch *w, cons
 		take_start(x, w);
 		return;
 	}
-	(void)brig_session_unwatch(x->inside, w->event, NULL, NULL); /* its row of the library's */
+	(void)brig_session_unwatch(x->inside, w->event, NULL, NULL); /* frees the library's entry */
 	answer_errno(x->service, &req,
 		     error == ENOENT || error == ENOTDIR ? 404
 		     : error == EACCES                   ? 403
@@ -284,7 +288,9 @@ void session_watch_event(struct server_session *x, struct session_watch *w, cons
 	session_watch_free(x, w);
 }
 
-/* ---- watches that are asked --------------------------------------------------------------------------------------- */
+/*
+ * ---- polled watches -----------------------------------------------------------------------------------------------
+ */
 
 static struct session_watch *find_kept(struct service *s, const struct request *req, const struct server_session *x)
 {

@@ -72,7 +72,7 @@ static void forget(struct service *s, struct server_session *x)
 	free(x);
 }
 
-/* The oldest that has ended goes. */
+/* Drops the oldest ended session. */
 static void forget_oldest(struct service *s)
 {
 	struct server_session *x;
@@ -100,7 +100,7 @@ static void add_memory(const struct admission_count *count, void *arg)
 		t->memory += count->memory;
 }
 
-/* What the token has already, with its executions; 0 or -code. */
+/* Checks one more session against the token's quota, including its executions; 0 or -code. */
 static int check_quota(const struct service *s, const struct token *token, uint64_t memory, struct brig_error *err)
 {
 	struct token_memory has = { token->name, memory };
@@ -166,7 +166,7 @@ static void take_result(struct server_session *x, const struct brig_result *r)
 	x->reason[str_utf8_prefix(x->reason, strlen(x->reason))] = '\0';
 }
 
-/* Whoever waits for something is told that it will not come. */
+/* Answers all pending requests. */
 static void tell_waiting(struct server_session *x)
 {
 	struct session_wait *w;
@@ -204,7 +204,7 @@ static void finish(struct service *s, struct server_session *x)
 	bool had_begun = x->state != SESSION_STARTING;
 
 	(void)epoll_ctl(s->sessions.epoll, EPOLL_CTL_DEL, brig_session_fd(x->inside), NULL);
-	fd_closep(&x->pause_timer); /* which takes it out of the set, too */
+	fd_closep(&x->pause_timer); /* this also removes it from the epoll set */
 	if (brig_session_end(x->inside, &r, &err) < 0)
 		(void)brig_result_from_error(&err, &r, NULL);
 	x->inside = NULL;
@@ -220,7 +220,7 @@ static void finish(struct service *s, struct server_session *x)
 	job_free(MOVE_PTR(x->job));
 	host_leave(MOVE_PTR(x->host));
 	s->sessions.n_live--;
-	if (!had_begun) { /* who asked for it was told why, and nobody else knows of it */
+	if (!had_begun) { /* the requesting client was told why, and no other knows it */
 		idempotency_forget(&s->idempotency, x->id);
 		forget(s, x);
 		return;
@@ -249,7 +249,7 @@ void server_session_stop(struct server_session *x, const char *reason)
 	brig_session_stop(x->inside, reason);
 }
 
-/* ---- sessions that are paused at their timeout --------------------------------------------------------------- */
+/* ---- sessions that pause at their timeout ----------------------------------------------------------------------- */
 
 static void pause_in(struct server_session *x, uint64_t ms)
 {
@@ -267,7 +267,7 @@ void session_begin_time(struct server_session *x)
 		pause_in(x, x->timeout_ms);
 }
 
-/* Nobody waits for it; what is asked next is asked of a session that is paused. */
+/* Does not wait for the pause; the library executes later requests in order. */
 static void pause_if_due(struct server_session *x)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -287,7 +287,7 @@ static void pause_if_due(struct server_session *x)
 	}
 }
 
-/* Its timer is made before it begins, so that it cannot fail when it is to be set. */
+/* Created before the session, so that setting it later cannot fail. */
 static int make_timer(struct service *s, struct server_session *x, struct brig_error *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = x } };
@@ -317,7 +317,10 @@ void sessions_go_on(struct service *s)
 	int n = epoll_wait(s->sessions.epoll, ev, EVENTS_OF_A_TURN, 0);
 	bool carries = false;
 
-	/* One is here twice if its timer is due, which is set only of those that are kept when they end; ending one ends no other. */
+	/*
+	 * A session appears twice if its timer is due; only sessions that stay in the table when they end have an
+	 * active timer, and ending one does not end another.
+	 */
 	for (int i = 0; i < n; i++) {
 		struct server_session *x = ev[i].data.ptr;
 
@@ -326,7 +329,7 @@ void sessions_go_on(struct service *s)
 		else if (x->inside)
 			session_go_on(s, x);
 	}
-	if (carries) /* behind them: it answers, and ends no session */
+	if (carries) /* after the sessions: transfers end no session */
 		session_transfers_go_on(s);
 }
 
@@ -378,7 +381,7 @@ void sessions_release(struct service *s)
 	fd_closep(&s->sessions.epoll);
 }
 
-/* ---- clients that have gone ------------------------------------------------------------------------------- */
+/* ---- clients that disconnect ---------------------------------------------------------------------------------- */
 
 bool sessions_gone(struct service *s, uint32_t tag)
 {
@@ -395,10 +398,11 @@ bool sessions_gone(struct service *s, uint32_t tag)
 			return true;
 		TAILQ_FOREACH(w, &x->waits, in_session)
 		if (w->tag == tag) {
-			bool is_unborn = w->event == 0; /* and nobody knows its name */
+			bool is_unborn = w->event == 0; /* and no client has been told its id */
 
 			session_wait_refuse(x, w, 503, "who asked has gone");
-			TAILQ_FOREACH(w, &x->waits, in_session) /* but who asked for the same one */
+			/* unless another client waits for the same session */
+			TAILQ_FOREACH(w, &x->waits, in_session)
 			is_unborn &= w->event != 0;
 			if (is_unborn) {
 				server_session_stop(x, "who asked for it has gone");
@@ -444,9 +448,9 @@ void sessions_all_gone(struct service *s)
 	}
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------------------------------- */
 
-/* Descriptors above this are for executions. */
+/* Whether a descriptor below the part reserved for executions is free. */
 static bool has_descriptors(const struct service *s)
 {
 	AUTO_FD probe = fcntl(s->epoll, F_DUPFD_CLOEXEC, 0);
@@ -511,7 +515,7 @@ static int begin(struct service *s, const struct request *req, struct server_ses
 	opts.user = x;
 	opts.timeout_ms = message_number(req->m, FIELD_timeout_ms, 0);
 	if (access_door(req->m) != DOOR_api && opts.timeout_ms > level_of(x)->session_ms)
-		opts.timeout_ms = 0; /* limits of other protocols are no wishes for more */
+		opts.timeout_ms = 0; /* longer timeouts in other protocols are lowered to the limit */
 	x->timeout_ms = opts.timeout_ms ? opts.timeout_ms : level_of(x)->session_ms;
 	x->pauses = message_number(req->m, FIELD_pauses, 0) != 0;
 	if (x->pauses)
@@ -529,7 +533,7 @@ static int begin(struct service *s, const struct request *req, struct server_ses
 	return rc;
 }
 
-/* A new one, or that by which others know the session already. */
+/* A new id, or the one that was published already. */
 static bool choose_id(const struct service *s, const struct request *req, char ret[EXECUTION_ID_LEN + 1])
 {
 	const char *id = message_text(req->m, FIELD_session_id);
@@ -543,7 +547,7 @@ static bool choose_id(const struct service *s, const struct request *req, char r
 	return str_copy(ret, EXECUTION_ID_LEN + 1, id);
 }
 
-/* Takes the job, unless there is no memory for the session. */
+/* Takes the job, unless it returns NULL: out of memory. */
 static struct server_session *session_new(struct service *s, const struct request *req, struct job *job,
 					  uint64_t memory)
 {
@@ -590,8 +594,9 @@ static void answer_refused(struct service *s, const struct request *req, const s
 }
 
 /*
- * Who asks for a session by an id of his own choice shares it with whoever else does: only where nobody is kept from anything
- * anyway.  True: it is there, or on its way, and the request is answered by that.
+ * A session requested under a name chosen by the client is shared with every client that uses the same name; permitted
+ * only with --no-auth, where all clients have all permissions anyway.  True: it exists or is starting, and the request
+ * has been answered or waits for it.
  */
 static bool is_shared(struct service *s, const struct request *req)
 {
@@ -675,7 +680,7 @@ void handle_session_make(struct service *s, struct request *req)
 	session_go_on(s, x);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------ */
+/* ---- queries ----------------------------------------------------------------------------------------------- */
 
 json_t *sessions_list(const struct service *s, const struct request *req)
 {
@@ -712,7 +717,8 @@ void handle_session_delete(struct service *s, struct request *req)
 	if (!x)
 		return;
 	if (access_door(req->m) != DOOR_api &&
-	    (!x->inside || x->is_stopping)) { /* whose clients tell the first from others */
+	    /* their clients expect the first deletion to succeed and later ones to fail */
+	    (!x->inside || x->is_stopping)) {
 		answer_error(s, req, 410, "the session %s has ended", x->id);
 		return;
 	}
@@ -723,7 +729,7 @@ void handle_session_delete(struct service *s, struct request *req)
 		session_go_on(s, x);
 }
 
-/* A note that comes with it stands for the one that there was.  False: there is no memory, and it has been answered. */
+/* Replaces the session's note by the request's, if there is one.  False: out of memory, which has been answered. */
 static bool keep_note(struct service *s, const struct request *req, struct server_session *x)
 {
 	const char *note = message_text(req->m, FIELD_note);

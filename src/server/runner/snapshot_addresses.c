@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot_addresses.c - snapshots of other nodes of the queue
+ * snapshot_addresses.c - snapshots on other nodes of the queue
  *
- * A snapshot stays on the node that made it, where its session was, and so does a session that begins with it.  Where that is, whose
- * it is, and what a session of it is asked to be, is sealed in the bucket of sessions before anybody is told of the snapshot.  Unlike
- * a session it outlives its node's process: the address is the node's key, and where the node is now its entry says.
+ * A snapshot stays on the node of its session, and sessions created from it run there.  Its address (node, owner,
+ * settings of its session) is sealed and put into the bucket of sessions before the client is told of it.  Unlike a
+ * session it outlives its node's process: the address is the node's key, and the node's entry says where it is reached
+ * now.
  *
- *	show, remove	address in the bucket -> the node does it
- *	session of it	address in the bucket -> the wish, with what the session was, is held against the token here -> the node makes it
+ *	show, remove     address in the bucket -> forwarded to the node
+ *	create session   address in the bucket -> request and settings are checked against the token -> forwarded to the node
  *
- * Nothing is put when a snapshot is removed: its node says that there is none.
+ * Nothing is put when a snapshot is removed: its node answers 404.
  */
 #include <string.h>
 
@@ -20,11 +21,11 @@
 #include "server/runner/requests.h"
 
 #define PUT_NS   (2 * NS_PER_SEC)
-#define AGAIN_NS (6 * 3600 * NS_PER_SEC) /* entries live a day */
-#define PUTS     16                      /* at one tick */
+#define AGAIN_NS (6 * 3600 * NS_PER_SEC) /* entries expire after a day */
+#define PUTS     16                      /* per tick */
 #define ASKS_MAX 64
 
-/* Who waits for an address. */
+/* A request that waits for an address. */
 struct snapshot_ask {
 	LIST_ENTRY(snapshot_ask) in_list;
 	uint64_t serial;
@@ -33,10 +34,13 @@ struct snapshot_ask {
 	enum route route;
 	struct token token;
 	char request_id[129];
-	struct buf bytes; /* the request */
+	struct buf bytes; /* the request's message */
 };
 
-/* ---- addresses of ours ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- addresses of this node's snapshots
+ * -----------------------------------------------------------------------------------
+ */
 
 static struct snapshot *find_own(const struct service *s, const char *id)
 {
@@ -48,7 +52,7 @@ static struct snapshot *find_own(const struct service *s, const char *id)
 	return NULL;
 }
 
-/* Who made it need not wait longer, even if no broker has answered: through this node it can be used. */
+/* The client is answered even if no broker responded: on this node the snapshot can be used. */
 static void on_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct snapshot *x = find_own(s, op->id);
@@ -99,7 +103,10 @@ void snapshot_addresses_tick(struct service *s)
 		n += snapshot_address_put(s, x);
 }
 
-/* ---- who waits for one of another node's -------------------------------------------------------------------------------- */
+/*
+ * ---- requests for snapshots of other nodes
+ * ---------------------------------------------------------------------------------
+ */
 
 static struct snapshot_ask *find(const struct service *s, uint64_t serial)
 {
@@ -119,7 +126,7 @@ static void ask_free(struct service *s, struct snapshot_ask *w)
 	free(w);
 }
 
-/* NULL: there are too many, or no memory. */
+/* NULL: too many, or out of memory. */
 static struct snapshot_ask *ask_new(struct service *s, const struct request *req)
 {
 	struct snapshot_ask *w = s->forwards.n_snapshot_asks < ASKS_MAX ? calloc(1, sizeof(*w)) : NULL;
@@ -140,7 +147,7 @@ static struct snapshot_ask *ask_new(struct service *s, const struct request *req
 	return NULL;
 }
 
-/* Takes the request, which is of a snapshot that is not here. */
+/* Queries the address for a request about a snapshot that is not on this node. */
 static void ask(struct service *s, const struct request *req, const char *id, queue_fn fn)
 {
 	struct snapshot_ask *w = ask_new(s, req);
@@ -168,7 +175,10 @@ static struct queue_node *node_of(const struct service *s, const struct queue_se
 	return NULL;
 }
 
-/* ---- a session of it ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- creating a session from it
+ * -------------------------------------------------------------------------------------------
+ */
 
 static json_t *settings_of(const struct message *m)
 {
@@ -182,7 +192,7 @@ static json_t *settings_of(const struct message *m)
 			 message_text(m, FIELD_environment), "options", options);
 }
 
-/* The wish with what the session was; false: no memory. */
+/* Combines the request with the session's settings; false: out of memory. */
 static bool put_wish(struct buf *fields, const struct request *req, const struct message *entry)
 {
 	json_t *settings = settings_of(entry);
@@ -196,7 +206,7 @@ static bool put_wish(struct buf *fields, const struct request *req, const struct
 	return !fields->full && !fields->no_memory;
 }
 
-/* A place that it cannot be in was asked for. */
+/* True: the request names a place where the snapshot is not; it has been answered. */
 static bool is_elsewhere(struct service *s, const struct request *req, const char *node_name, bool is_here,
 			 bool is_front)
 {
@@ -236,7 +246,10 @@ static void restore(struct service *s, const struct request *req, const struct q
 	job_free(job);
 }
 
-/* ---- addresses of others --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- addresses of other nodes
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static void go_on(struct service *s, const struct request *req, const struct queue_sealed *entry)
 {
@@ -316,7 +329,10 @@ bool snapshot_asks_place(struct service *s, const struct request *req)
 	return true;
 }
 
-/* ---- clients that go ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- clients that disconnect
+ * -----------------------------------------------------------------------------------------------
+ */
 
 bool snapshot_asks_gone(struct service *s, uint32_t tag)
 {

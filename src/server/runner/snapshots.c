@@ -74,7 +74,7 @@ static void sweep(struct snapshots *t)
 	}
 }
 
-/* How many bytes more this owner may have in one; 0: *err says why none. */
+/* Maximum size of one more snapshot of this owner; 0: none, see *err. */
 static uint64_t room_for(const struct snapshots *t, const char *owner, struct brig_error *err)
 {
 	uint64_t own = 0, left;
@@ -134,7 +134,7 @@ int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err)
 
 	if (fd < 0)
 		return fd;
-	(void)futimens(fd, NULL); /* the time of its use, for the next process, too */
+	(void)futimens(fd, NULL); /* records the time of use, also for later processes */
 	x->used_s = now_s();
 	return fd;
 }
@@ -158,7 +158,7 @@ static struct snapshot *add(struct snapshots *t, const char *id, json_t *about, 
 	return x;
 }
 
-/* It need not be on disk before the answer, but is whole whenever it is there; the other file says itself whether it is. */
+/* Written atomically but without fsync(); the file with the files of the session detects truncation itself. */
 static int write_about(const struct snapshots *t, const char *id, const char *text, struct brig_error *err)
 {
 	char part[FILE_NAME_MAX];
@@ -175,7 +175,7 @@ static int write_about(const struct snapshots *t, const char *id, const char *te
 	return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write '%.200s/%s'", t->dir.path, id);
 }
 
-/* Takes the document.  NULL: *err. */
+/* Takes ownership of the document.  NULL: *err. */
 static struct snapshot *keep(struct snapshots *t, const char *id, json_t *about, uint64_t bytes, struct brig_error *err)
 {
 	AUTO_FREE char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
@@ -198,7 +198,7 @@ static struct snapshot *keep(struct snapshots *t, const char *id, json_t *about,
 	return NULL;
 }
 
-/* ---- what an earlier process left ------------------------------------------------------------------------------ */
+/* ---- startup --------------------------------------------------------------------------------------------------- */
 
 static bool is_id(const char *name)
 {
@@ -220,7 +220,7 @@ static void read_one(struct snapshots *t, const char *id)
 		(void)add(t, id, about, (uint64_t)st.st_size, (uint64_t)st.st_mtime);
 }
 
-/* What no document belongs to was not finished. */
+/* Removes files without a document, which were not completed. */
 static void remove_rest(const struct snapshots *t, const char *name)
 {
 	const struct snapshot *x;
@@ -274,7 +274,9 @@ void snapshots_close(struct service *s)
 	statedir_close(&s->snapshots.dir);
 }
 
-/* ---- making one -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- creation ------------------------------------------------------------------------------------------------------
+ */
 
 void handle_snapshot_make(struct service *s, struct request *req)
 {
@@ -316,7 +318,7 @@ static json_t *document(const struct service *s, const struct snapshot *x)
 	json_t *doc = json_copy(x->about);
 	char when[WHEN_TEXT_MAX];
 
-	(void)json_object_del(doc, FILE_METADATA); /* who looks at files is told */
+	(void)json_object_del(doc, FILE_METADATA); /* available when files are queried */
 	if (session_node_name(s))
 		(void)json_object_set_new(doc, "node", json_string(session_node_name(s)));
 	(void)json_object_set_new(doc, "stored_bytes", json_integer((json_int_t)x->bytes));
@@ -338,7 +340,7 @@ static json_t *about_of(const struct server_session *x, const struct session_wai
 					     (json_int_t)event->left_out));
 }
 
-/* What was said of files goes with them, if there is room for it. */
+/* Adds the session's file metadata, if there is room for it. */
 static json_t *with_metadata(json_t *about, json_t *metadata)
 {
 	AUTO_FREE char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
@@ -381,16 +383,17 @@ void snapshot_event(struct server_session *x, struct session_wait *w, const stru
 
 	if (event->error) {
 		session_copy_refuse(x, w->tag, w->request_id, event->error);
-		session_wait_free(x, w); /* and its file */
+		session_wait_free(x, w); /* and removes its file */
 		return;
 	}
 	if (fstat(w->body, &st) < 0)
 		(void)err_set(&err, BRIG_E_SYSTEM, errno, "cannot look at a snapshot");
-	else if (room_for(t, w->who, &err) >= (uint64_t)st.st_size) /* others may have come meanwhile */
+	/* other snapshots may have been created meanwhile */
+	else if (room_for(t, w->who, &err) >= (uint64_t)st.st_size)
 		made = keep(t, w->snapshot, with_metadata(about_of(x, w, event), x->metadata), (uint64_t)st.st_size,
 			    &err);
 	if (made) {
-		w->snapshot[0] = '\0'; /* it stays */
+		w->snapshot[0] = '\0'; /* so that the wait does not remove the file */
 		made->tag = w->tag;
 		(void)str_copy(made->request_id, sizeof(made->request_id), w->request_id);
 		if (!snapshot_address_put(x->service, made))
@@ -411,7 +414,9 @@ void snapshot_drop(const struct service *s, const char *id)
 	(void)unlinkat(s->snapshots.dir.fd, file_name(id, TREE, name), 0);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- queries -------------------------------------------------------------------------------------------------------
+ */
 
 json_t *snapshots_list(const struct service *s, const struct request *req)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots: what was in the workspace of a session at one moment, for sessions to come.
+ * Snapshots: copies of a session's workspace, from which later sessions can be created.
  *
- * Each is a file that the steward of the session wrote (STATE/serve/snapshots/ID.tree), which nobody here ever reads but to carry
- * it into another cell, and a document about it (ID): its owner, and what the session was asked to be.  Variables of the session
- * are not in it, because they are often secrets: who makes a session of it gives them anew.
+ * A snapshot is a file written by the session's steward (STATE/serve/snapshots/ID.tree), which the runner only copies
+ * into other cells and never parses, and a document about it (ID) with its owner and the session's settings.  The
+ * session's variables are not included, since they are often secrets: whoever creates a session from the snapshot
+ * provides them again.
  *
- *   RULE S1  A snapshot is whole or not there: its file has its name before its document is written, none without the other is kept
- *          at the next beginning, and a file that has lost its end makes no session.
- *   RULE S2  Bytes and numbers are bounded, of each token and in all; what nobody uses for a week is removed.
+ *   RULE S1  A snapshot is complete or absent: the file gets its final name before its document is written, at startup
+ *   one without the other is removed, and a session is not created from a truncated file.
+ *   RULE S2  Size and number are bounded, per token and in total; snapshots unused for a week are removed.
  */
 #ifndef SERVER_RUNNER_SNAPSHOTS_H
 #define SERVER_RUNNER_SNAPSHOTS_H
@@ -22,22 +23,22 @@
 
 #define SNAPSHOTS_MAX         256
 #define SNAPSHOTS_OF_TOKEN    32
-#define SNAPSHOT_BYTES_MAX    ((uint64_t)1 * GiB) /* of each, and of what a fork carries */
+#define SNAPSHOT_BYTES_MAX    ((uint64_t)1 * GiB) /* of each, and of a fork in transit */
 #define SNAPSHOTS_BYTES_MAX   ((uint64_t)8 * GiB)
 #define SNAPSHOTS_TOKEN_BYTES ((uint64_t)2 * GiB)
 #define SNAPSHOT_UNUSED_S     (7 * 24 * 3600)
 #define SNAPSHOT_NAME_MAX     128
-#define SNAPSHOT_ABOUT_MAX    (256 * KiB) /* of its document */
+#define SNAPSHOT_ABOUT_MAX    (256 * KiB) /* size of its document */
 
 struct snapshot {
-	TAILQ_ENTRY(snapshot) in_age; /* the oldest first */
+	TAILQ_ENTRY(snapshot) in_age; /* oldest first */
 	char id[EXECUTION_ID_LEN + 1], owner[TOKEN_NAME_MAX + 1];
-	uint64_t used_s, bytes; /* bytes of its file */
+	uint64_t used_s, bytes; /* bytes: size of its file */
 	json_t *about;          /* its document */
-	/* of its address on a queue (forward.h) */
+	/* state of its address on the queue (forward.h) */
 	bool is_addressing;
-	uint64_t addressed_ns; /* 0: it is not known there */
-	uint32_t tag;          /* of who made it, and is told when that is known; 0: nobody */
+	uint64_t addressed_ns; /* 0: not in the bucket */
+	uint32_t tag;          /* of the request that created it, if it is still to be answered; else 0 */
 	char request_id[129];
 };
 
@@ -60,20 +61,20 @@ void snapshots_init(struct snapshots *t);
 int snapshots_open(struct service *s, struct brig_error *err);
 void snapshots_close(struct service *s);
 
-/* What was said of its files when they were written, as the session had it; NULL: nothing. */
+/* File metadata recorded in the snapshot; NULL: none. */
 json_t *snapshot_file_metadata(const struct snapshot *x);
-/* The one of this id that the token of the request may see; NULL: it has been answered. */
+/* The snapshot with this id, if the token may see it; NULL: 404 was answered. */
 struct snapshot *snapshot_find(struct service *s, const struct request *req, const char *id);
-/* There is none such that this token may see. */
+/* Answers 404. */
 void snapshot_answer_none(struct service *s, const struct request *req, const char *id);
-/* Who made it is told of it, if nobody has done so yet. */
+/* Answers the request that created it, unless that was answered. */
 void snapshot_tell(struct service *s, struct snapshot *x);
 void snapshots_all_gone(struct service *s);
-/* Its file, from the beginning on; -code. */
+/* Opens its file for reading; -code. */
 int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err);
-/* The session has been saved for the one who waits, or could not be. */
+/* The session's files were saved for a waiting request, or could not be. */
 void snapshot_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event);
-/* The files of one that did not come to be. */
+/* Removes the files of an incomplete one. */
 void snapshot_drop(const struct service *s, const char *id);
 
 #endif

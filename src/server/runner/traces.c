@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * traces.c - an execution becomes spans
+ * traces.c - executions as trace spans
  *
- *	execution          of the request's trace; its parent is the span that the client's traceparent names.  Its own number is
- *	                   the one that the answer's traceparent has
- *	  queued           until it began
+ *	execution          in the trace of the request; its parent is the span named in the client's traceparent, its id the
+ *	                   one in the answer's traceparent
+ *	  queued           until it was started
  *	  STAGE.STEP       each step of the run (brig_trace): "resolve", "run.begin", "run.watch" ...
- *	run, process       the same of what is run in a session, which has no steps; its attributes name the session
+ *	run, process       the same for runs and processes in a session, which have no steps; attributes name the session
  *
- * A request without a traceparent begins a trace of its own.  One whose flags say that it is not sampled is not exported.
+ * A request without a traceparent starts a new trace.  One whose flags say that it is not sampled is not exported.
  */
 #include "server/runner/traces.h"
 
@@ -45,8 +45,8 @@ struct trace_step {
 struct trace_steps {
 	struct trace_step step[TRACE_STEPS_MAX];
 	size_t n, left_out;
-	struct trace_place place; /* of a piece of a session, whose request is gone when it ends */
-	const char *name;         /* of that; NULL: it is an execution */
+	struct trace_place place; /* of a run or process in a session, whose request is gone when it ends */
+	const char *name;         /* of that span; NULL: it is an execution */
 	char session[EXECUTION_ID_LEN + 1];
 };
 
@@ -83,9 +83,9 @@ void traces_release(struct execution *x)
 	x->trace = NULL;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------ */
+/* ---- ids ---------------------------------------------------------------------------------------------------- */
 
-/* Random, and not 0. */
+/* A random id, not 0. */
 static bool make_number(char *dst, size_t len)
 {
 	uint64_t n[2] = { 0, 0 };
@@ -102,14 +102,14 @@ static bool is_hex(const char *text, size_t len)
 	return strspn(text, "0123456789abcdef") >= len;
 }
 
-/* The front has looked at it; but it is the front that says so. */
+/* The front has validated it, but the front is not trusted. */
 static bool is_sound(const char *text)
 {
 	return strlen(text) == TEXT_LEN && is_hex(text + TRACE_AT, TRACE_LEN) && is_hex(text + SPAN_AT, SPAN_LEN) &&
 	       is_hex(text + FLAGS_AT, 2);
 }
 
-/* False: it is not to be exported. */
+/* False: not sampled, hence not exported. */
 static bool find_place(const struct message *m, struct trace_place *ret)
 {
 	const char *text = message_text(m, FIELD_traceparent), *parent = message_text(m, FIELD_parent_span);
@@ -129,12 +129,12 @@ static bool find_place(const struct message *m, struct trace_place *ret)
 struct span {
 	const char *name, *id, *parent;
 	enum span_kind kind;
-	uint64_t begin_ns, end_ns; /* time of day */
-	json_t *attributes;        /* taken; NULL: none */
+	uint64_t begin_ns, end_ns; /* wall clock */
+	json_t *attributes;        /* owned; NULL: none */
 	enum span_status status;
 };
 
-/* Numbers of 64 bits are strings in OTLP's JSON. */
+/* 64-bit numbers are strings in OTLP/JSON. */
 static json_t *nanoseconds(uint64_t ns)
 {
 	char text[32];

@@ -9,11 +9,11 @@
 
 struct trace_steps;
 
-/* Steps of its run are written down from now on, if there is an exporter. */
+/* Records the steps of the run, if traces are exported. */
 void traces_attach(struct execution *x, struct brig_request *req);
-/* The same of what is run in a session; name: "run" or "process", which stays.  It has no steps. */
+/* The same for a run or process in a session, which has no steps; name: "run" or "process", a static string. */
 void traces_attach_piece(struct execution *x, const struct message *m, const char *name, const char *session);
-/* It has ended, and has its job still, if it had one: what was written down goes out. */
+/* Sends the spans of an ended execution, whose job must still exist, if it had one. */
 void traces_finish(struct execution *x);
 void traces_release(struct execution *x);
 

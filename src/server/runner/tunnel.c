@@ -11,19 +11,23 @@
 #include "server/runner/service.h"
 
 #define EVENTS_OF_A_TURN 32
-#define PIECES_OF_A_TURN 4 /* of one tunnel, so that others have their turn */
+#define PIECES_OF_A_TURN 4 /* of one tunnel, so that others get their turn */
 
 struct tunnel {
 	TAILQ_ENTRY(tunnel) in_list;
 	char front[EXECUTION_ID_LEN + 1], subject[64], key[SEAL_KEY_HEX + 1];
 	uint64_t serial;
 	int fd;
-	uint32_t events;                       /* that the epoll waits for; 0: it is not in it */
-	uint64_t sent, acknowledged;           /* bytes of ours, and those of them that the other end has written */
-	uint64_t taken, written, said;         /* bytes of the other end's; said: as it was told */
-	struct buf out;                        /* taken, and from out_at on not written */
-	size_t out_at;                         /* there */
-	bool has_ended, others_ended, is_shut; /* has_ended: nothing more is read; is_shut: nothing more is written */
+	uint32_t events;               /* polled for; 0: not in the epoll set */
+	uint64_t sent, acknowledged;   /* offsets in our stream: sent, and acknowledged by the other end */
+	uint64_t taken, written, said; /* offsets in its stream: received, written to the socket, acknowledged */
+	struct buf out;                /* received bytes; those before out_at are written */
+	size_t out_at;                 /* there */
+	/*
+	 * Has_ended: our socket has reached end of file; others_ended: the other end's has; is_shut: our socket is shut
+	 * down for writing
+	 */
+	bool has_ended, others_ended, is_shut;
 	uint64_t heard_ns, says_ns;
 };
 
@@ -40,9 +44,12 @@ int tunnels_open(struct tunnels *t, struct brig_error *err)
 			    : 0;
 }
 
-/* ---- to the other end ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- sending
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
-/* place: of the first byte; or how many were written. */
+/* place: offset of the first byte, or the number of bytes written. */
 static void tell(struct service *s, struct tunnel *t, const char *state, uint64_t place, const void *bytes, size_t len)
 {
 	AUTO_BUF inner = BUF_INIT(2 * TUNNEL_PIECE);
@@ -71,12 +78,12 @@ static void end(struct service *s, struct tunnel *t)
 {
 	TAILQ_REMOVE(&s->tunnels.all, t, in_list);
 	s->tunnels.n--;
-	fd_closep(&t->fd); /* which takes it out of the set, too */
+	fd_closep(&t->fd); /* this also removes it from the epoll set */
 	buf_release(&t->out);
 	free(t);
 }
 
-/* The other end is told that it is over. */
+/* Tells the other end that the connection is closed. */
 static void break_off(struct service *s, struct tunnel *t)
 {
 	tell(s, t, "over", 0, NULL, 0);
@@ -90,7 +97,10 @@ static size_t waiting(const struct tunnel *t)
 	return t->out.len - t->out_at;
 }
 
-/* False: it cannot be waited for.  One with nothing to wait for is not in the set, since its end would be told for ever. */
+/*
+ * Updates the epoll set; false: that failed.  A socket with nothing to poll for is removed, because EPOLLHUP would be
+ * reported endlessly.
+ */
 static bool watch(struct service *s, struct tunnel *t)
 {
 	uint32_t wanted = (!t->has_ended && t->sent - t->acknowledged < TUNNEL_WINDOW ? (uint32_t)EPOLLIN : 0) |
@@ -106,7 +116,7 @@ static bool watch(struct service *s, struct tunnel *t)
 	return true;
 }
 
-/* What the descriptor has, to the other end.  False: the connection is broken. */
+/* Sends bytes from the socket to the other end.  False: the connection is broken. */
 static bool read_some(struct service *s, struct tunnel *t)
 {
 	static char piece[TUNNEL_PIECE];
@@ -153,13 +163,13 @@ static bool write_some(struct service *s, struct tunnel *t)
 	return true;
 }
 
-/* It may be gone when this returns. */
+/* May free the tunnel. */
 static void go_on(struct service *s, struct tunnel *t, bool is_hung_up)
 {
 	bool is_whole = write_some(s, t) && read_some(s, t);
 
 	if (is_whole && t->has_ended && t->is_shut)
-		end(s, t); /* both ways, and both ends know it */
+		end(s, t); /* both directions have ended, and both ends know it */
 	else if (!is_whole || (is_hung_up && t->has_ended) || !watch(s, t))
 		break_off(s, t);
 }
@@ -169,7 +179,7 @@ void tunnels_go_on(struct service *s)
 	struct epoll_event ev[EVENTS_OF_A_TURN];
 	int n = epoll_wait(s->tunnels.epoll, ev, EVENTS_OF_A_TURN, 0);
 
-	for (int i = 0; i < n; i++) /* each ends none but itself */
+	for (int i = 0; i < n; i++) /* handling one event never frees another tunnel */
 		go_on(s, ev[i].data.ptr, (ev[i].events & (EPOLLHUP | EPOLLERR)) != 0);
 }
 
@@ -197,7 +207,10 @@ bool tunnel_begin(struct service *s, const struct tunnel_name *name, int *fd)
 	return true;
 }
 
-/* ---- from the other end ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- receiving
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static struct tunnel *find(const struct service *s, const char *front, uint64_t serial)
 {
@@ -209,14 +222,14 @@ static struct tunnel *find(const struct service *s, const char *front, uint64_t 
 	return NULL;
 }
 
-/* False: something was lost, or the other end does not keep to the window. */
+/* False: a message was lost, or the other end exceeds the window. */
 static bool take_piece(struct tunnel *t, const struct message *m, uint64_t place)
 {
 	size_t len;
 	const char *bytes = message_bytes(m, FIELD_text, &len);
 
 	if (!bytes || place < t->taken)
-		return bytes != NULL; /* a copy, which says nothing */
+		return bytes != NULL; /* a duplicate */
 	if (place != t->taken || t->others_ended || waiting(t) + len > TUNNEL_WINDOW + TUNNEL_PIECE ||
 	    !buf_add(&t->out, bytes, len))
 		return false;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections to servers in sessions of other nodes: bytes between a front and the node that has the session.
+ * Tunnels: connections to servers in sessions of other nodes, between a front and the session's node.
  *
  *	client - front process - socket pair - runner of the front = brokers = runner of the node - socket - server in the cell
  *
- * A tunnel has two ends, and the name of the request that opened it (forward.h): the front's id and its number.  Each end reads its
- * descriptor, and sends what it read in sealed pieces ("bytes"), each with its place in the stream; the other end writes them to its
- * own, and says how far it is.  No end sends more than TUNNEL_WINDOW bytes that were not written yet, so nothing grows.  Core NATS
- * may lose a piece: then the places do not fit, and the connection ends, as any connection may.
+ * A tunnel has two ends and is named after the request that opened it (forward.h): the front's id and a serial number.
+ * Each end reads from its socket and sends sealed messages ("bytes") with the data and its offset in the stream; the
+ * other end writes the data to its own socket and acknowledges how much it has written.  An end sends at most
+ * TUNNEL_WINDOW unacknowledged bytes, so queues are bounded.  Core NATS may lose a message; then the offsets do not
+ * match and the connection is closed.
  *
- *   RULE T1  Bytes are those of the other end, in their order and whole, up to where the connection ends.
- *   RULE T2  An end whose other end says nothing for TUNNEL_SILENCE_NS is closed.
+ *   RULE T1  The bytes of the other end arrive in order and without gaps, up to the point where the connection ends.
+ *   RULE T2  An end that receives nothing from the other for TUNNEL_SILENCE_NS closes the connection.
  */
 #ifndef SERVER_RUNNER_TUNNEL_H
 #define SERVER_RUNNER_TUNNEL_H
@@ -24,7 +25,7 @@
 #define TUNNELS_MAX       256
 #define TUNNEL_WINDOW     ((size_t)(256 * KiB))
 #define TUNNEL_PIECE      ((size_t)(32 * KiB))
-#define TUNNEL_SAYS_NS    (5 * NS_PER_SEC) /* between two words to the other end that this one is there */
+#define TUNNEL_SAYS_NS    (5 * NS_PER_SEC) /* interval of keep-alives */
 #define TUNNEL_SILENCE_NS (30 * NS_PER_SEC)
 
 struct service;
@@ -34,24 +35,24 @@ TAILQ_HEAD(tunnel_list, tunnel);
 struct tunnels {
 	struct tunnel_list all;
 	size_t n;
-	int epoll; /* of all descriptors */
+	int epoll; /* of all sockets */
 };
 
-/* What a tunnel is called, and where its other end is. */
+/* Name of a tunnel and address of its other end. */
 struct tunnel_name {
-	const char *front; /* the id of the front */
+	const char *front; /* id of the front */
 	uint64_t serial;
-	const char *subject; /* of the other end */
-	const char *key;     /* that the other end seals with */
+	const char *subject; /* where the other end listens */
+	const char *key;     /* public key with which the other end seals */
 };
 
 void tunnels_init(struct tunnels *t);
 int tunnels_open(struct tunnels *t, struct brig_error *err);
 void tunnels_close(struct service *s);
-/* Takes the descriptor, of a stream socket.  False: there are too many, or no memory, and it is still the caller's. */
+/* Takes a stream socket.  False: too many tunnels, or out of memory; the socket stays the caller's. */
 bool tunnel_begin(struct service *s, const struct tunnel_name *name, int *fd);
 void tunnel_on_told(struct service *s, const struct message *m);
-void tunnels_go_on(struct service *s); /* the epoll is readable */
+void tunnels_go_on(struct service *s); /* to be called when the epoll descriptor is readable */
 void tunnels_tick(struct service *s);
 
 #endif

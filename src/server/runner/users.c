@@ -9,11 +9,11 @@
 
 #include "base/str.h"
 
-#define ACCOUNT_BYTES_MAX (1 * MiB) /* of one entry: a group may have many members */
-#define GROUPS_MAX        65536     /* that a process can have */
+#define ACCOUNT_BYTES_MAX (1 * MiB) /* for one entry: a group may have many members */
+#define GROUPS_MAX        65536     /* the maximum for a process */
 
 struct users {
-	json_t *rows; /* whose words the lists point to */
+	json_t *rows; /* owns the strings in the lists */
 	struct users_row *row;
 	size_t n;
 	bool has_groups;
@@ -21,7 +21,7 @@ struct users {
 
 /* ---- names ---------------------------------------------------------------------------------------------- */
 
-/* 0: *ret; -errno; -ENOENT: there is none of that name. */
+/* 0: *ret is set; -ENOENT: no such name; -errno. */
 static int find_account(bool is_group, const char *name, uint32_t *ret)
 {
 	AUTO_FREE char *room = malloc(ACCOUNT_BYTES_MAX);
@@ -163,7 +163,7 @@ void users_free(struct users *u)
 	free(u);
 }
 
-/* ---- who asks ----------------------------------------------------------------------------------------------- */
+/* ---- lookup ------------------------------------------------------------------------------------------------- */
 
 bool users_groups(const struct users *u, int peer, gid_t **ret, size_t *ret_n)
 {
@@ -182,7 +182,7 @@ bool users_groups(const struct users *u, int peer, gid_t **ret, size_t *ret_n)
 			*ret_n = len / sizeof(gid_t);
 			return true;
 		}
-		if (errno != ERANGE) /* which has put the length that is needed into len */
+		if (errno != ERANGE) /* the kernel has stored the required length in len */
 			return false;
 	}
 	return false;

@@ -9,13 +9,13 @@
 
 #define ASKED_BY "service"
 
-/* How a runtime is asked; %s is its path. */
+/* The command that prints a version; %s is the path. */
 static const struct {
 	const char *language, *member, *command;
 } rows[] = {
 	{ "python", "runtime", "%s -V" },
 	{ "javascript", "runtime", "%s -v" },
-	{ "typescript", "runtime", "%s -v" }, /* which runs what was made of it */
+	{ "typescript", "runtime", "%s -v" }, /* it runs the compiled JavaScript */
 	{ "go", "compiler", "%s version" },
 	{ "bash", "runtime", "%s --version" },
 	{ "c", "compiler", "%s -dumpfullversion" },
@@ -39,14 +39,14 @@ static const char *path_of(const json_t *languages, const char *language, const 
 		const char *name = json_string_value(json_object_get(row, "name"));
 		const char *path = json_string_value(json_object_get(row, member));
 
-		/* The path is quoted below: one that has quotes is not asked. */
+		/* The path is put in quotes below, so paths with quotes are skipped. */
 		if (name && path && str_eq(name, language) && !strpbrk(path, "'\n"))
 			return path;
 	}
 	return NULL;
 }
 
-/* Side by side, each into a file of its own; then all of them as lines "language: text". */
+/* Runs all commands in parallel, each writing to its own file, then prints "language: text" lines. */
 static void write_script(const json_t *languages, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -69,7 +69,7 @@ static void write_script(const json_t *languages, struct buf *out)
 	(void)buf_adds(out, "wait\ncd /tmp\nfor f in *; do echo \"$f:\" $(cat \"$f\"); done\n");
 }
 
-/* The first "12.34" or "12.34.56" of a line, as three numbers. */
+/* Finds the first "12.34" or "12.34.56" in a line, and writes three numbers. */
 static bool find_version(const char *at, const char *end, char dst[48])
 {
 	for (; at < end; at++) {

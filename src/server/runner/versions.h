@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions of the runtimes, for doors whose clients choose by them. */
+/* Versions of the runtimes, for doors whose clients select by version. */
 #ifndef SERVER_RUNNER_VERSIONS_H
 #define SERVER_RUNNER_VERSIONS_H
 
@@ -8,11 +8,11 @@
 #include "server/runner/host.h"
 
 /*
- * Asks each runtime for its own, all in one cell, once and before anybody is served: an object of languages and "3.11.2", a new
- * reference.  What did not tell is left out; NULL: there is no memory.
+ * Runs all runtimes in one cell to get their versions, once at startup.  An object such as {"python": "3.11.2"}, a new
+ * reference; runtimes that print no version are left out.  NULL: out of memory.
  */
 json_t *versions_ask(struct host *h);
-/* The list of languages (brig_languages_json) with them: for free(); NULL: no memory. */
+/* Adds the versions to the list of languages (brig_languages_json); the caller frees it.  NULL: out of memory. */
 char *versions_add(const char *languages, const json_t *versions);
 
 #endif

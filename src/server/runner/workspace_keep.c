@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace_keep.c - a workspace becomes what a run has left
+ * workspace_keep.c - keeping what a run has changed in a workspace
  *
- * The library's result says what was changed, path by path; the archive that it wrote has every file that was added or
- * changed.  All of them must be there: a file that was not fetched, or that an archive cannot hold, and nothing is kept.
+ * The library's result lists the changed paths; the archive that it wrote has the files that were added or changed.  If
+ * one of them is missing, or cannot be represented in an archive, nothing is kept.
  */
 #include <jansson.h>
 #include <string.h>
@@ -37,7 +37,7 @@ void workspace_on_start(struct execution *x)
 		x->job->req.out_fd = x->kept;
 }
 
-/* ---- what was changed ----------------------------------------------------------------------------------- */
+/* ---- the list of changes ------------------------------------------------------------------------------------ */
 
 static const char *member(const json_t *change, const char *name)
 {
@@ -51,7 +51,7 @@ static bool is_file(const json_t *change)
 	return str_eq(member(change, "type"), "file") && !str_eq(member(change, "change"), "deleted");
 }
 
-/* NULL: everything that was changed can be kept; *ret_files: how many files have to come. */
+/* NULL: all changes can be kept, and *ret_files files must be in the archive; otherwise the reason. */
 static const char *check_changes(const json_t *doc, size_t *ret_files)
 {
 	const json_t *change;
@@ -72,7 +72,7 @@ static const char *check_changes(const json_t *doc, size_t *ret_files)
 	return NULL;
 }
 
-/* Whether a file that was there is there no more, or is another now. */
+/* Whether an old file was deleted or replaced. */
 static bool is_replaced(const json_t *doc, const char *path)
 {
 	const json_t *change;
@@ -82,7 +82,7 @@ static bool is_replaced(const json_t *doc, const char *path)
 	{
 		const char *at = member(change, "path");
 		size_t len = strlen(at);
-		/* A folder may be one as before, with files in it that are, too. */
+		/* A changed directory does not replace the files in it. */
 		bool with_all_below = str_eq(member(change, "change"), "deleted") || is_file(change);
 
 		if (strncmp(path, at, len) == 0 && (path[len] == '\0' || (path[len] == '/' && with_all_below)))
@@ -91,7 +91,7 @@ static bool is_replaced(const json_t *doc, const char *path)
 	return false;
 }
 
-/* ---- both archives ----------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------------------------- */
 
 static int copy_old(struct buf *out, const struct buf *old, const json_t *doc, size_t *n, struct brig_error *err)
 {
@@ -151,9 +151,9 @@ static int merge(struct service *s, struct workspace *w, int fetched_fd, const j
 	return workspace_write(s, w, out.data, out.len, err);
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------------- */
+/* ---- the outcome ---------------------------------------------------------------------------------------------- */
 
-/* NULL: it was kept. */
+/* NULL: kept; otherwise the reason why not. */
 static const char *keep(struct service *s, struct execution *x, struct brig_error *err)
 {
 	struct workspace *w = workspaces_find(&s->workspaces, x->workspace);
@@ -175,7 +175,7 @@ static const char *keep(struct service *s, struct execution *x, struct brig_erro
 	return why;
 }
 
-/* One member more in the result. */
+/* Adds the outcome to the result as a member. */
 static void tell(struct execution *x, const char *why)
 {
 	json_t *told = json_pack("{s:s, s:b, s:s?}", "workspace", x->workspace, "kept", why == NULL, "reason", why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace_requests.c - workspaces are made, looked at, fetched and removed */
+/* workspace_requests.c - creation, queries, download and removal of workspaces */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static json_t *summary(const struct workspace *w)
 			 w->last[0] ? json_string(w->last) : json_null());
 }
 
-/* NULL: there is none that the token may see, and it has been answered so. */
+/* NULL: not found or not visible to the token; 404 was answered. */
 static struct workspace *find(struct service *s, const struct request *req)
 {
 	const char *id = message_text(req->m, FIELD_id);
@@ -45,9 +45,12 @@ static struct workspace *find(struct service *s, const struct request *req)
 	return NULL;
 }
 
-/* ---- coming and going ---------------------------------------------------------------------------------------- */
+/* ---- creation and removal ------------------------------------------------------------------------------------ */
 
-/* As the front writes them anew; what it lets through by mistake, or on purpose, is no archive that others have to read. */
+/*
+ * Verifies that the archive is in the normalised form the front should have written, because others will have to read
+ * it.
+ */
 static int check_archive(const struct buf *bytes, struct brig_error *err)
 {
 	struct archive a = { .bytes = bytes->data, .len = bytes->len };
@@ -85,7 +88,10 @@ void handle_workspace_put(struct service *s, struct request *req)
 	answer_json(s, req, 201, summary(w));
 }
 
-/* What is at the path, or below it, goes; nothing else left: all of it does.  1: something went, 0: there is no such file. */
+/*
+ * Removes the path and what is below it; the whole workspace if nothing else remains.  1: removed; 0: no such file;
+ * -code.
+ */
 static int remove_path(struct service *s, struct workspace *w, const char *path, struct brig_error *err)
 {
 	AUTO_BUF old = BUF_INIT(0);
@@ -118,7 +124,7 @@ static int remove_path(struct service *s, struct workspace *w, const char *path,
 	return 1;
 }
 
-/* All of it, or, of doors, one path. */
+/* Removes the workspace, or, through a door, one path in it. */
 void handle_workspace_delete(struct service *s, struct request *req)
 {
 	struct workspace *w = find(s, req);
@@ -145,7 +151,7 @@ void handle_workspace_delete(struct service *s, struct request *req)
 		answer_error(s, req, 404, "there is no file '%.100s' in this workspace", path);
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------------------------- */
 
 void handle_workspaces(struct service *s, struct request *req)
 {
@@ -218,7 +224,7 @@ void handle_workspace_archive(struct service *s, struct request *req)
 				      .len = bytes.len });
 }
 
-/* The bytes of the result's diff, as diff(1) would write them. */
+/* The diff of the result as text, in the format of diff(1). */
 static void answer_unified(struct service *s, const struct request *req, const json_t *diff)
 {
 	const json_t *text = json_object_get(diff, "text");
@@ -251,7 +257,7 @@ static bool wants_unified(const struct request *req)
 	return format ? str_eq(format, "unified") : message_number(req->m, FIELD_diff, 0) != 0;
 }
 
-/* What an execution on it changed, as its result says. */
+/* The changes of an execution with this workspace, from its result. */
 void handle_workspace_diff(struct service *s, struct request *req)
 {
 	const struct workspace *w = find(s, req);

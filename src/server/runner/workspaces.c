@@ -133,7 +133,7 @@ int workspace_read_all(int fd, uint64_t max, struct buf *out, struct brig_error 
 	return n < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot read an archive") : 0;
 }
 
-/* Files of a day: they need not be on disk before the answer, but are whole whenever they are there. */
+/* Written atomically but without fsync(), since the files are short-lived. */
 int workspace_write(struct service *s, struct workspace *w, const char *bytes, size_t len, struct brig_error *err)
 {
 	struct workspaces *all = &s->workspaces;
@@ -184,7 +184,7 @@ int workspace_archive(const struct service *s, const struct workspace *w, struct
 	return statedir_open_file(&s->workspaces.dir, tar_name(w->id, name), O_RDONLY, err);
 }
 
-/* ---- what an earlier process left ------------------------------------------------------------------------------ */
+/* ---- startup --------------------------------------------------------------------------------------------------- */
 
 static void read_one(struct service *s, const char *id)
 {
@@ -247,7 +247,10 @@ void workspaces_close(struct service *s)
 	statedir_close(&s->workspaces.dir);
 }
 
-/* ---- executions on them ------------------------------------------------------------------------------------------- */
+/*
+ * ---- executions with a workspace
+ * -------------------------------------------------------------------------------------
+ */
 
 int workspace_use(struct service *s, const struct token *token, const struct message *m, struct job_descriptors *beside,
 		  struct brig_error *err)

@@ -2,9 +2,9 @@
 /*
  * dify.c - dify-sandbox
  *
- * Dify always asks for a network.  The cell has the one of the policy, whatever is asked for: refusing would make every code node
- * fail, and a program that needs a network is told so by its own failure.  Answers are 200 but for what Dify tells apart by the
- * status: a body or language that is none (400), a key that is none (401), too much to do (503).
+ * Dify always asks for network access. The cell has the network of the policy all the same: a refusal would fail every
+ * code node, and a program that needs the network sees its own failure. Responses are 200 except where Dify looks at
+ * the status: malformed body or unsupported language (400), bad key (401), overload (503).
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-/* What the program did not write itself, before what it did. */
+/* Explains the failure, followed by the program's stderr. */
 static json_t *error_text(const json_t *result, long code)
 {
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
@@ -92,7 +92,7 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	json_decref(result);
 }
 
-/* NULL: the body is as it must be. */
+/* NULL: the request is well-formed. */
 static const char *wrong_with(const json_t *doc)
 {
 	const json_t *preload = json_object_get(doc, "preload"), *network = json_object_get(doc, "enable_network");

@@ -17,7 +17,7 @@
 #define WHY_MAX     4096
 
 #define STREAM_PENDING_MAX \
-	(64 * MiB) /* that wait for one reader: commands write up to 100 MiB, and faster than callbacks read */
+	(64 * MiB) /* queued for one client: commands write up to 100 MiB, faster than callbacks read it */
 
 static const struct {
 	const char *name;
@@ -55,7 +55,7 @@ enum connect_frame connect_next(const char *bytes, size_t len, size_t *at, struc
 		return CONNECT_BAD;
 	}
 	if (bytes[*at] & FLAG_END) {
-		*at = len; /* which is the end, whatever it says */
+		*at = len; /* the end of the stream, whatever the frame holds */
 		return CONNECT_NO_MORE;
 	}
 	if (bytes[*at] != 0) {
@@ -159,7 +159,7 @@ json_t *connect_request(struct client *c)
 	return doc;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
 bool connect_put(struct client *c, json_t *message)
 {
@@ -168,7 +168,7 @@ bool connect_put(struct client *c, json_t *message)
 	json_decref(message);
 	if (text && client_pending(c) < STREAM_PENDING_MAX)
 		return put_frame(c, 0, text, strlen(text));
-	client_close(c, true); /* no memory, or it does not read: what it asked for goes on without it */
+	client_close(c, true); /* no memory, or the client does not read: its command goes on without it */
 	return false;
 }
 
@@ -244,8 +244,10 @@ static enum connect_code code_named(const char *name)
 	return CONNECT_internal;
 }
 
-/* A sandbox that ended while a stream ran: the connection breaks, as it would with the machine that the client thinks of; then it asks for
- * its health. */
+/*
+ * If the sandbox ended while the stream ran, the connection breaks, as it would with the VM that the client expects;
+ * the client then asks for the sandbox's health.
+ */
 void connect_refuse(struct client *c, unsigned status, const struct message *m)
 {
 	enum connect_code code = connect_code_of((int)min_u64(message_number(m, FIELD_error_number, 0), 4095));
@@ -265,9 +267,9 @@ void connect_refuse(struct client *c, unsigned status, const struct message *m)
 	json_decref(doc);
 }
 
-/* ---- users --------------------------------------------------------------------------------------------------------- */
+/* ---- users ----------------------------------------------------------------------------------------------------- */
 
-/* All are the one that the session's programs run as: who asks for root gets what there is. */
+/* Every name maps to the one user that the session's programs run as, so root is accepted as well. */
 bool connect_is_user(const char *name)
 {
 	return *name == '\0' || str_eq(name, E2B_USER) || str_eq(name, "root");
@@ -305,7 +307,7 @@ void connect_serve(struct client *c, void (*fn)(struct client *c, const json_t *
 	json_decref(request);
 }
 
-/* ---- members --------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------------------------- */
 
 const char *connect_text(const json_t *object, const char *name)
 {

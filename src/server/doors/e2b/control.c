@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control.c - the control plane: sandboxes are made, let go on, paused and ended
+ * control.c - the control plane: creates, resumes, pauses and ends sandboxes
  *
- * What E2B keeps with a sandbox and a session does not know (template, metadata, what was asked of its network) is the session's
- * note, a document that this file writes and look.c reads; the runner keeps it as it is.  A template is an environment of the policy.
+ * What E2B keeps about a sandbox and a session does not (template, metadata, the requested network) goes into the
+ * session's note, a document that this file writes and look.c reads; the runner stores it verbatim. A template is an
+ * environment of the policy.
  *
- * The network of a cell is the policy's.  Where that is none, each restriction holds already, and what a client allows is not had: its
- * program sees that when it tries.  Where there is one, a sandbox can be made without it, and nothing else about it can be asked for.
+ * The network of a cell is the policy's. If the policy allows none, every restriction holds already, and what a client
+ * asks to allow is not granted; its program finds out when it connects. If the policy allows one, a sandbox can be
+ * created without it, but no other network request can be honored.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +16,11 @@
 #include "base/str.h"
 #include "server/doors/e2b/control.h"
 
-#define TIMEOUT_OLD   15 /* of the first version's create */
+#define TIMEOUT_OLD   15 /* the default of version 1 of create */
 #define TIMEOUT_MAX   (30 * 86400)
 #define NO_COLD_PAUSE "a paused sandbox keeps its processes, and cannot boot anew: leave keepMemory out"
 
-/* ---- what all have ---------------------------------------------------------------------------------------------- */
+/* ---- shared ---------------------------------------------------------------------------------------------------- */
 
 static void release_doc(void *doc)
 {
@@ -104,7 +106,7 @@ static const char *state_of(const json_t *session)
 	return state ? state : "";
 }
 
-/* ---- create -------------------------------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------------------------- */
 
 static bool are_strings(const json_t *object)
 {
@@ -126,10 +128,10 @@ static bool is_given(const json_t *value)
 
 struct wrong {
 	unsigned status;
-	const char *why; /* NULL: nothing is */
+	const char *why; /* NULL: nothing is wrong */
 };
 
-/* What of a network cannot be had whatever the policy says. */
+/* Network requests that cannot be honored whatever the policy says. */
 static struct wrong wrong_with_network(const json_t *network)
 {
 	const json_t *lists[] = { json_object_get(network, "allowOut"), json_object_get(network, "denyOut") };
@@ -167,7 +169,7 @@ static struct wrong wrong_with(const json_t *doc)
 	return wrong_with_network(json_object_get(doc, "network"));
 }
 
-/* Whether nothing may go out: said plainly, or by denying everything and allowing nothing. */
+/* True if nothing may go out: the request says so, or denies everything and allows nothing. */
 static bool wants_no_network(const json_t *doc, const json_t *network)
 {
 	const json_t *denied = json_object_get(network, "denyOut"), *one;
@@ -228,7 +230,7 @@ static bool put_variables(struct buf *fields, json_t *variables)
 	return true;
 }
 
-/* The sandbox of an answer with the status that tells of one; replied: what the client is told then. */
+/* Answers with the sandbox if the runner's status is good, sending status replied. */
 static void reply_sandbox(struct client *c, unsigned status, const struct message *m, unsigned good, unsigned replied)
 {
 	json_t *doc = status == good ? door_answer_json(m) : NULL;
@@ -245,7 +247,7 @@ static void on_created(struct client *c, unsigned status, const struct message *
 	reply_sandbox(c, status, m, 201, 201);
 }
 
-/* Names that E2B's own clients send when their user names none. */
+/* Template names that E2B's own clients send if their user names none. */
 static bool is_usual(const char *template)
 {
 	static const char *const names[] = { "base", "code-interpreter-v1", "mcp-gateway" };
@@ -301,7 +303,7 @@ static void on_template(struct client *c, unsigned status, const struct message 
 	}
 }
 
-/* A snapshot is a template, too; its id is kept where a row without a path has room for one. */
+/* A snapshot serves as a template, too; its id is kept in call->path, which is free since the row has no path. */
 static void on_snapshots(struct client *c, unsigned status, const struct message *m)
 {
 	const char *name = json_string_value(json_object_get(c->req->call->state, "templateID"));
@@ -313,7 +315,7 @@ static void on_snapshots(struct client *c, unsigned status, const struct message
 	} else if (id) {
 		(void)str_copy(c->req->call->path, sizeof(c->req->call->path), id);
 		create(c);
-	} else if (strlen(name) > message_max_bytes(FIELD_id)) { /* none has such a name */
+	} else if (strlen(name) > message_max_bytes(FIELD_id)) { /* no environment has such a name */
 		e2b_reply_error(c, 404, "there is no template of so long a name");
 	} else {
 		message_put_text(door_fields(c), FIELD_id, name);
@@ -342,7 +344,7 @@ void e2b_create(struct client *c)
 	}
 }
 
-/* ---- connect ------------------------------------------------------------------------------------------------------- */
+/* ---- connect --------------------------------------------------------------------------------------------------- */
 
 static void on_running(struct client *c, unsigned status, const struct message *m)
 {
@@ -354,7 +356,7 @@ static void on_resumed_for(struct client *c, unsigned status, const struct messa
 	reply_sandbox(c, status, m, 200, 201);
 }
 
-/* at_least: it is never shortened by it. */
+/* at_least: the new deadline never shortens the current one. */
 static void ask_timeout(struct client *c, const char *member, bool at_least,
 			void (*then)(struct client *c, unsigned status, const struct message *m))
 {
@@ -406,7 +408,7 @@ void e2b_resume(struct client *c)
 	door_ask(c, ROUTE_session, FD_NONE, FD_NONE, on_looked);
 }
 
-/* ---- time, pause and end ------------------------------------------------------------------------------------------- */
+/* ---- time, pause and end --------------------------------------------------------------------------------------- */
 
 void e2b_timeout(struct client *c)
 {
@@ -426,7 +428,7 @@ void e2b_refresh(struct client *c)
 		ask_timeout(c, "duration", true, on_done);
 }
 
-/* It is kept for as long as a session may last: who resumes it says how long it goes on. */
+/* A paused session is kept for the longest lifetime; the request that resumes it sets a new timeout. */
 static void on_paused(struct client *c, unsigned status, const struct message *m)
 {
 	struct buf *fields;
@@ -477,9 +479,9 @@ void e2b_kill(struct client *c)
 	door_ask(c, ROUTE_session_delete, FD_NONE, FD_NONE, on_done);
 }
 
-/* ---- network ------------------------------------------------------------------------------------------------------- */
+/* ---- network --------------------------------------------------------------------------------------------------- */
 
-/* Kept for who looks at the sandbox. */
+/* Keeps the requested network in the note, for later reads of the sandbox. */
 static void keep_network(struct client *c, const json_t *session)
 {
 	json_t *note = e2b_note(session), *asked = c->req->call->state, *access;
@@ -506,7 +508,7 @@ static void on_network(struct client *c, unsigned status, const struct message *
 		e2b_fail(c, status, m);
 	else if (str_eq(state_of(doc), "ended") || str_eq(state_of(doc), "ending"))
 		e2b_not_found(c);
-	else if (mode && str_eq(mode, "none")) /* stricter than whatever is asked for */
+	else if (mode && str_eq(mode, "none")) /* stricter than any request */
 		keep_network(c, doc);
 	else
 		e2b_reply_error(c, 501, "the network of a sandbox is the policy's, and does not change while it runs");
@@ -529,7 +531,7 @@ void e2b_network(struct client *c)
 	door_ask(c, ROUTE_session, FD_NONE, FD_NONE, on_network);
 }
 
-/* ---- what there is not --------------------------------------------------------------------------------------------- */
+/* ---- not supported --------------------------------------------------------------------------------------------- */
 
 static void say_not_there(struct client *c)
 {

@@ -2,8 +2,8 @@
 /*
  * copies.c - the control plane: snapshots and forks
  *
- * Both copy the files of a sandbox and none of its processes, and what is made of them begins with new ones.  A snapshot is a template
- * by its id, or by the name that it was given.  Forks of one sandbox are made one after the other.
+ * Both copy the files of a sandbox but none of its processes; a copy starts with new ones. A snapshot can be used as a
+ * template by its id or by the name that it was given. Forks of one sandbox are created one at a time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-/* ---- snapshots --------------------------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------------------------- */
 
 static json_t *snapshot_of(const json_t *own)
 {
@@ -161,14 +161,14 @@ static void on_removing(struct client *c, unsigned status, const struct message 
 	json_decref(doc);
 }
 
-/* Templates that are environments are the operator's. */
+/* Only snapshots can be removed: the other templates are environments, which belong to the operator. */
 void e2b_remove_template(struct client *c)
 {
 	(void)door_fields(c);
 	door_ask(c, ROUTE_snapshots, FD_NONE, FD_NONE, on_removing);
 }
 
-/* ---- forks ---------------------------------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------------------------- */
 
 struct forks {
 	uint64_t count, timeout_ms;
@@ -200,7 +200,10 @@ static void fork_next(struct client *c)
 	door_ask(c, ROUTE_session_fork, FD_NONE, FD_NONE, on_fork);
 }
 
-/* Each that failed stands in the list with why, but for one that cannot be because there is nothing to copy. */
+/*
+ * A failed fork appears in the list with its error, unless the first one fails because there is no sandbox to copy or
+ * the key is bad: then the request fails as a whole.
+ */
 static void on_fork(struct client *c, unsigned status, const struct message *m)
 {
 	const struct forks *f = c->req->call->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* e2b.c - words of refusals, and which sandbox a request is for (e2b.h) */
+/* e2b.c - refusals, and which sandbox a request is for (e2b.h) */
 #include "server/doors/e2b/e2b.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool starts_with(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Each of the three services has words of its own. */
+/* Each of the three services has an error format of its own. */
 void e2b_error(struct client *c, unsigned status, const char *message)
 {
 	const struct door_route *row = c->req->call->route;
@@ -59,7 +59,7 @@ void e2b_error(struct client *c, unsigned status, const char *message)
 		e2b_reply_error(c, status, message);
 }
 
-/* What a line of the head says, if it fits a field of the runner's; "": it says nothing, or what cannot be. */
+/* The value of a header field if it fits a field of the runner; "": it is missing or invalid. */
 static const char *short_line(const struct client *c, const char *name)
 {
 	const char *text = door_line(c, name);
@@ -84,15 +84,15 @@ bool e2b_is_gone(unsigned status, const struct message *m)
 		return true;
 	if (status != 404)
 		return false;
-	doc = door_answer_json(m); /* a file, process or context may be what is not there */
+	doc = door_answer_json(m); /* 404 may also mean a missing file, process or context */
 	is_ended = starts_with(door_answer_message(doc), "there is no session");
 	json_decref(doc);
 	return is_ended;
 }
 
-/* ---- which sandbox ----------------------------------------------------------------------------------------------- */
+/* ---- which sandbox --------------------------------------------------------------------------------------------- */
 
-/* NULL: there is no signature in the address; else what it is made of, as the runner computes it. */
+/* Adds the signature of a signed URL and the text that the runner computes it over; false: the URL has none. */
 static bool put_signature(struct client *c, struct buf *head)
 {
 	char signature[80], path[E2B_PATH_MAX + 1], user[65] = "", expires[24], text[5121];
@@ -118,7 +118,7 @@ static bool put_signature(struct client *c, struct buf *head)
 
 static void on_session(struct client *c, unsigned status, const struct message *m);
 
-/* It goes on for as long as a sandbox that somebody connects to does. */
+/* A sandbox resumed by a request gets the default timeout, as if a client had connected to it. */
 static void on_resumed(struct client *c, unsigned status, const struct message *m)
 {
 	struct buf *fields;
@@ -133,7 +133,7 @@ static void on_resumed(struct client *c, unsigned status, const struct message *
 	door_ask(c, ROUTE_session_timeout, FD_NONE, FD_NONE, on_session);
 }
 
-/* True: it is paused, and resumed because something is asked of it. */
+/* True: the sandbox is paused and asks for automatic resume, so it is being resumed. */
 static bool resume_paused(struct client *c, const json_t *session)
 {
 	const char *state = json_string_value(json_object_get(session, "state"));
@@ -188,8 +188,8 @@ static const char *key_of(const struct client *c, enum e2b_service service)
 }
 
 /*
- * Its clients know no limit of what a command writes, and each run ends by their own clock, so that both limits are the policy's
- * maxima: the runner lowers what is too much.
+ * E2B's clients know no output limit and stop each run by their own clock, so both limits are set high: the runner
+ * lowers them to the policy's maxima.
  */
 void e2b_put_options(struct buf *fields)
 {
@@ -198,8 +198,10 @@ void e2b_put_options(struct buf *fields)
 	door_put_option(fields, "execution_timeout_ms", 300000);
 }
 
-/* Clients in debug mode have no control plane and no key: their one sandbox is made when it is first asked for.  Older ones do not
- * even name it, at the ports where envd and the interpreter would be. */
+/*
+ * Clients in debug mode have no control plane and no key: their one sandbox is created on first use. Older clients do
+ * not even name it; they connect to the ports where envd and the interpreter would be.
+ */
 static bool is_debugged(const struct client *c, const char *id, const char *key)
 {
 	if (!c->front->options->no_auth || *key)
@@ -229,7 +231,7 @@ void e2b_with_sandbox(struct client *c, enum e2b_service service, void (*then)(s
 		ask_debugged(c);
 		return;
 	}
-	if (!*id && door_line(c, "E2b-Sandbox-Id")) { /* none has such a name */
+	if (!*id && door_line(c, "E2b-Sandbox-Id")) { /* no sandbox has such a name */
 		e2b_gone(c);
 		return;
 	}
@@ -243,9 +245,9 @@ void e2b_with_sandbox(struct client *c, enum e2b_service service, void (*then)(s
 	door_ask(c, ROUTE_session, FD_NONE, FD_NONE, on_session);
 }
 
-/* ---- paths --------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------------------------- */
 
-/* The user root is no other than user: that one's home is this one's. */
+/* The user root is the same as user, so /root maps to the home folder. */
 static bool is_in_root(const char *path)
 {
 	return strncmp(path, "/root", 5) == 0 && (path[5] == '\0' || path[5] == '/');
@@ -276,7 +278,7 @@ void e2b_shown_path(const char *path, char dst[E2B_PATH_MAX + 1])
 	dst[len] = '\0';
 }
 
-/* ---- health ---------------------------------------------------------------------------------------------------------- */
+/* ---- health ---------------------------------------------------------------------------------------------------- */
 
 static void say_healthy(struct client *c)
 {
@@ -286,7 +288,7 @@ static void say_healthy(struct client *c)
 		door_reply_bytes(c, 204, NULL, "", 0);
 }
 
-/* Whether it runs is told without its key: it is the key that is not right then. */
+/* Health needs no key: a 401 for a named sandbox means that only the key is wrong. */
 static void on_health(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = door_answer_json(m);
@@ -306,11 +308,12 @@ void e2b_health(struct client *c)
 	const char *id = short_line(c, "E2b-Sandbox-Id"), *key = key_of(c, E2B_INTERPRETER);
 	struct buf *fields = door_fields(c);
 
-	if (!*id && door_line(c, "E2b-Sandbox-Id")) { /* none has such a name */
+	if (!*id && door_line(c, "E2b-Sandbox-Id")) { /* no sandbox has such a name */
 		e2b_gone(c);
 		return;
 	}
-	if ((!*id && !*key) || is_debugged(c, id, key)) { /* of the service, or of what is made when it is needed */
+	/* health of the service, or of a debug sandbox, which is created on first use */
+	if ((!*id && !*key) || is_debugged(c, id, key)) {
 		say_healthy(c);
 		return;
 	}
@@ -325,7 +328,7 @@ static void say_no_service(struct client *c)
 	e2b_reply_error(c, 404, "the sandbox has nothing at this address");
 }
 
-/* A sandbox that does not run answers 502, whatever was asked of it. */
+/* If the sandbox does not run, the answer is 502 whatever the path. */
 void e2b_no_service(struct client *c)
 {
 	e2b_with_sandbox(c, E2B_INTERPRETER, say_no_service);

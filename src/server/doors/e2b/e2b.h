@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * E2B: a sandbox is a session of the runner, its id the session's.
+ * E2B: a sandbox is a session of the runner, and its id is the session's id.
  *
- *	e2b		words of refusals; which sandbox a request is for, and whether it may touch it; health
- *	control, look,	the control plane: sandboxes are made, looked at, ended, with the key of the door;
- *	copies		snapshots and forks
- *	connect		messages of the Connect protocol: unary calls and streams
- *	process		process.Process: commands and terminals
- *	filesystem	filesystem.Filesystem
- *	files		/files: bytes of files
- *	interpreter	/execute and /contexts
+ *	e2b             refusals; which sandbox a request is for, and access to it; health
+ *	control, look,  the control plane, authenticated by the door's key: create, inspect and end sandboxes;
+ *	copies          snapshots and forks
+ *	connect         messages of the Connect protocol: unary calls and streams
+ *	process         process.Process: commands and terminals
+ *	filesystem      filesystem.Filesystem
+ *	files           /files: contents of files
+ *	interpreter     /execute and /contexts
  *
- * The control plane has the door's key.  All else is for one sandbox and has the key of that session, which the runner made: a request
- * says E2b-Sandbox-Id and X-Access-Token (to the interpreter also E2B-Traffic-Access-Token, the same key), older clients only the
- * token, and addresses of /files that were signed neither.  The runner lets such a request do what concerns this session, and nothing else.
+ * All requests outside the control plane are for one sandbox and authenticate with that session's key, which the runner
+ * generated. They name the sandbox in E2b-Sandbox-Id and the key in X-Access-Token (for the interpreter also
+ * E2B-Traffic-Access-Token, the same key); older clients send only the key, and signed /files URLs neither. The runner
+ * allows such a request to act on this session only.
  *
- *	HANDLER(c) -> e2b_with_sandbox(c, service, then) -> the runner is asked for the session
- *		-> then(c)		it runs: call->session is its id.  door_fields() has its id and key from here on, so that asks
- *					need nothing but what is asked for; FIELD_id must not be put again.  req->body is still there, until the
- *					next ask (door_keep_body()); call->id is what the path names, as ever
- *		-> 401 or 502		answered here: 502 is what tells these clients that a sandbox is no more, whatever was asked
+ *	HANDLER(c) -> e2b_with_sandbox(c, service, then) -> asks the runner for the session
+ *	  -> then(c)       the session runs: call->session is its id. From here on door_fields() includes id and key, and
+ *	                   FIELD_id must not be added again. req->body stays until the next door_ask() (see
+ *	                   door_keep_body()); call->id is the id in the path, as ever
+ *	  -> 401 or 502    already answered: E2B's clients take a 502 for "the sandbox is gone", whatever the request was
  */
 #ifndef SERVER_DOORS_E2B_H
 #define SERVER_DOORS_E2B_H
@@ -31,29 +32,33 @@
 #define E2B_USER         "user"
 #define E2B_DEBUG_ID     "debug_sandbox_id"
 #define E2B_PATH_MAX     4096
-#define E2B_TIMEOUT      300 /* seconds, where a client names none */
+#define E2B_TIMEOUT      300 /* seconds, if the client names none */
 
 enum e2b_service { E2B_ENVD, E2B_INTERPRETER };
 
-/* The options of every session that is a sandbox. */
+/* The options of every session that serves as a sandbox. */
 void e2b_put_options(struct buf *fields);
 
 void e2b_with_sandbox(struct client *c, enum e2b_service service, void (*then)(struct client *c));
 
-/* Whether an answer to an ask of a session says that it has ended, or never was; e2b_gone() says so to the client. */
+/*
+ * True if the runner's answer to a session request says that the session has ended or never existed; e2b_gone() tells
+ * the client so.
+ */
 bool e2b_is_gone(unsigned status, const struct message *m);
 void e2b_gone(struct client *c);
 
 /*
- * A path as clients write it, where it is in the session: relative ones and "~" begin in E2B_HOME, which is another name of the session's
- * workspace.  False: it is "~other" or too long; then it is an invalid argument.  e2b_shown_path() is for paths in answers: dst may be path.
+ * Maps a client's path to a path in the session: relative paths and "~" start in E2B_HOME, which is an alias of the
+ * session's workspace. False (invalid argument): the path is "~other" or too long. e2b_shown_path() maps a path for a
+ * response; dst may equal path.
  */
 bool e2b_path(const char *path, char dst[E2B_PATH_MAX + 1]);
 void e2b_shown_path(const char *path, char dst[E2B_PATH_MAX + 1]);
 
-/* {"code": status, "message": ...}: of the control plane and of /files. */
+/* {"code": status, "message": ...}, the error format of the control plane and of /files. */
 void e2b_reply_error(struct client *c, unsigned status, const char *message);
-/* The Connect protocol's word for a status: "not_found". */
+/* The Connect error code for an HTTP status: "not_found". */
 const char *e2b_connect_code(unsigned status);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files.c - /files: bytes of files of a sandbox
+ * files.c - /files: contents of files in a sandbox
  *
- * An upload is one file as it is, or a form of several whose file names are whole paths.  The body stays here until the runner has
- * taken every file of it, one ask each; when one fails the client hears of that one, and those before it are written.  What is packed
- * (gzip) is unpacked here, where it can do least harm, and never to more than a body may have.
+ * An upload is either one file as the body, or a multipart form with several files whose file names are full paths. The
+ * front keeps the body until the runner has stored every file, one request each; if one fails, the client gets that
+ * file's error, and the files before it stay written. A gzip body is unpacked here, in the least privileged process,
+ * and never to more than the body limit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +21,13 @@
 #define METADATA_PREFIX  "X-Metadata-"
 #define METADATA_KEY_MAX 246
 #define METADATA_MAX     4096
-#define PACKED_MAX       (4 * MiB) /* what is longer is sent as it is: packing it would hold up everybody */
-#define GZIP_WINDOW      (15 + 16)
+/* larger files are sent uncompressed: compressing them would block all clients */
+#define PACKED_MAX  (4 * MiB)
+#define GZIP_WINDOW (15 + 16)
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------------------------- */
 
-/* What the runner says of a file, as the original would. */
+/* Relays a refusal of the runner about a file, worded as the original does. */
 static void refuse(struct client *c, unsigned status, const struct message *m, const char *path)
 {
 	uint64_t error = message_number(m, FIELD_error_number, 0);
@@ -53,7 +55,7 @@ static void refuse(struct client *c, unsigned status, const struct message *m, c
 			text);
 }
 
-/* The user that the address names, or the head; false: it was refused. */
+/* Checks the user in the query or the header; false: the request was refused. */
 static bool check_user(struct client *c)
 {
 	char name[65];
@@ -64,13 +66,13 @@ static bool check_user(struct client *c)
 	return false;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct reading {
 	char path[E2B_PATH_MAX + 1];
 };
 
-/* Who names nothing but gzip wants it. */
+/* Only a client that accepts gzip and nothing else gets it. */
 static bool wants_gzip(const struct client *c)
 {
 	const char *accept = door_line(c, "Accept-Encoding");
@@ -86,7 +88,7 @@ static bool pack(const char *bytes, size_t len, struct buf *out)
 
 	if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return false;
-	memcpy(&z.next_in, &bytes, sizeof(bytes)); /* which is only read */
+	memcpy(&z.next_in, &bytes, sizeof(bytes)); /* only read */
 	z.avail_in = (uInt)len;
 	do {
 		z.next_out = (Bytef *)piece;
@@ -146,18 +148,18 @@ void e2b_file_read(struct client *c)
 	e2b_with_sandbox(c, E2B_ENVD, read_found);
 }
 
-/* ---- writing: what ------------------------------------------------------------------------------------------------------ */
+/* ---- writing: files -------------------------------------------------------------------------------------------- */
 
 struct upload {
 	char *path;
-	size_t at, len; /* of the bytes */
+	size_t at, len; /* within writing.bytes */
 };
 
-/* Each of the files that came, and how far it is. */
+/* The uploaded files, and how many of them are stored. */
 struct writing {
 	struct front *front;
 	struct buf bytes;
-	size_t counted; /* of the front's bodies */
+	size_t counted; /* added to front->spooled */
 	struct upload *file;
 	size_t n, done;
 	json_t *metadata, *written;
@@ -177,7 +179,7 @@ static void writing_free(void *state)
 	free(w);
 }
 
-/* NULL or why not. */
+/* NULL or the reason. */
 static const char *add_file(struct writing *w, const char *path)
 {
 	char plain[E2B_PATH_MAX + 1];
@@ -193,7 +195,7 @@ static const char *add_file(struct writing *w, const char *path)
 	return w->file[w->n++].path ? NULL : "there is no memory for the files";
 }
 
-/* Undoes what forms escape in a file name: a quotation mark and a line feed. */
+/* Undoes the escapes of form file names: a quotation mark and a line feed. */
 static void unescape(const char *text, char *dst, size_t size)
 {
 	size_t n = 0;
@@ -209,8 +211,8 @@ static void unescape(const char *text, char *dst, size_t size)
 
 struct part_reader {
 	struct writing *w;
-	const char *path; /* of the address; NULL: each file says its own */
-	bool is_file;     /* the part that comes is one */
+	const char *path; /* from the URL; NULL: each part names its own */
+	bool is_file;     /* the current part is a file */
 };
 
 static const char *take_part(struct part_reader *r, const struct multipart *m, enum multipart_event event,
@@ -264,9 +266,9 @@ static const char *read_form(struct writing *w, const char *type, const struct b
 	return w->n > 0 ? NULL : "the form has no file";
 }
 
-/* ---- writing: bodies ------------------------------------------------------------------------------------------------------ */
+/* ---- writing: bodies ------------------------------------------------------------------------------------------- */
 
-/* NULL or why not; what comes out is bounded by the buffer. */
+/* NULL or the reason; the buffer bounds the output. */
 static const char *unpack(const struct bytes *packed, struct buf *out)
 {
 	z_stream z = { 0 };
@@ -275,7 +277,7 @@ static const char *unpack(const struct bytes *packed, struct buf *out)
 
 	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
 		return "there is no memory for the body";
-	memcpy(&z.next_in, &packed->data, sizeof(packed->data)); /* which is only read */
+	memcpy(&z.next_in, &packed->data, sizeof(packed->data)); /* only read */
 	z.avail_in = (uInt)packed->len;
 	do {
 		z.next_out = (Bytef *)piece;
@@ -327,7 +329,7 @@ static const char *read_body(struct client *c, struct writing *w)
 	return why ? why : read_plain(c, w, &body);
 }
 
-/* Of the head; NULL or why not. */
+/* From the X-Metadata-* header fields; NULL or the reason. */
 static const char *read_metadata(const struct client *c, json_t *metadata)
 {
 	const char *name, *value;
@@ -350,7 +352,7 @@ static const char *read_metadata(const struct client *c, json_t *metadata)
 	return NULL;
 }
 
-/* ---- writing: one after the other -------------------------------------------------------------------------------------------- */
+/* ---- writing: one file at a time ------------------------------------------------------------------------------- */
 
 static void write_next(struct client *c);
 
@@ -401,7 +403,7 @@ static void write_next(struct client *c)
 	door_ask(c, ROUTE_session_file_put, bytes, FD_NONE, on_written);
 }
 
-/* What is written is counted as a body that came in, as long as it is here. */
+/* The unpacked bytes count as spooled body until the request ends. */
 static void count(struct writing *w)
 {
 	w->counted = w->bytes.len;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystem.c - filesystem.Filesystem: what files there are in a sandbox
+ * filesystem.c - filesystem.Filesystem: files of a sandbox
  *
- * Each call is an ask of the runner's, most of them with a second one that tells what the file is now.  Paths are made plain
- * ("a//b/../c" is "a/c") before they are asked for, as the original does; in answers they are as clients know them.
+ * Each call is a request to the runner, most of them followed by a second one for the file's current entry. Paths are
+ * normalized ("a//b/../c" becomes "a/c") before the request, as the original does; responses show them as clients know
+ * them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #include "server/doors/e2b/connect.h"
 #include "server/doors/e2b/filesystem.h"
 
-/* ---- paths --------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------------------------- */
 
-/* Of an absolute path, in its place. */
+/* Normalizes an absolute path in place. */
 static void make_plain(char *path)
 {
 	char *to = path, *at = path;
@@ -64,7 +65,7 @@ const char *filesystem_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------------------------- */
 
 static const char *type_name(const char *type)
 {
@@ -84,7 +85,7 @@ static void permissions(const char *type, uint64_t mode, char dst[11])
 	dst[10] = '\0';
 }
 
-/* Who the programs of a session are has one name; what is not theirs is the system's. */
+/* All programs of a session run as one user, shown as E2B_USER; uid 0 is shown as root. */
 static const char *owner(const json_t *row, const char *id)
 {
 	return connect_number(row, id) == 0 ? "root" : E2B_USER;
@@ -115,14 +116,14 @@ json_t *filesystem_entry(const json_t *row)
 	return entry;
 }
 
-/* ---- a file as it is now --------------------------------------------------------------------------------------------- */
+/* ---- current entry of a file ----------------------------------------------------------------------------------- */
 
 struct wanted {
 	char path[E2B_PATH_MAX + 1];
-	bool is_there; /* what was to be made: it is looked at what it is */
+	bool is_there; /* a folder was to be created and the path exists: the entry tells what is there */
 };
 
-/* The path of a request, kept with it; false: it was refused. */
+/* Keeps the path of the request in call->state; NULL: the request was refused. */
 static struct wanted *keep_path(struct client *c, const char *path)
 {
 	struct wanted *w = calloc(1, sizeof(*w));
@@ -194,7 +195,7 @@ static void ask_stat(struct client *c, const json_t *request)
 		ask_entry(c);
 }
 
-/* ---- changes ------------------------------------------------------------------------------------------------------------ */
+/* ---- changes --------------------------------------------------------------------------------------------------- */
 
 static void on_made(struct client *c, unsigned status, const struct message *m)
 {
@@ -208,7 +209,7 @@ static void on_made(struct client *c, unsigned status, const struct message *m)
 		connect_refuse(c, status, m);
 }
 
-/* Of routes that need no more than the path. */
+/* Sends a request that needs only the path. */
 static void ask_of_path(struct client *c, const json_t *request, enum route route,
 			void (*on_answer)(struct client *c, unsigned status, const struct message *m))
 {
@@ -266,9 +267,9 @@ static void ask_remove(struct client *c, const json_t *request)
 	ask_of_path(c, request, ROUTE_session_file_delete, on_removed);
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------------------------- */
 
-/* As a walk meets them: what is below a folder before what comes behind it. */
+/* Order of a walk: the contents of a folder come before its next sibling. */
 static int compare(const void *a, const void *b)
 {
 	const char *x = connect_text(*(json_t *const *)a, "path"), *y = connect_text(*(json_t *const *)b, "path");
@@ -280,7 +281,7 @@ static int compare(const void *a, const void *b)
 	return (*x == '/' ? 1 : (unsigned char)*x) - (*y == '/' ? 1 : (unsigned char)*y);
 }
 
-/* Their order in a folder is the file system's, and nobody's. */
+/* The runner lists entries in the file system's order, which is arbitrary. */
 static json_t *sorted_entries(const json_t *files)
 {
 	size_t n = json_array_size(files);

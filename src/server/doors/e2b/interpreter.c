@@ -2,16 +2,19 @@
 /*
  * interpreter.c - the code interpreter: /execute and /contexts
  *
- * A run is one of the session's (runner/session_pieces.c), and its events become lines of JSON.  All beyond ASCII is escaped, for the
- * clients decode what the network brings piece by piece; there are no empty lines, which they take for bad documents.
+ * An execution is a run in the session (runner/session_pieces.c), and its events become lines of JSON. Non-ASCII
+ * characters are escaped, because the clients decode each network chunk on its own; empty lines are never sent, because
+ * clients take them for malformed documents.
  *
- *	started             the head is sent: from here on nothing can be refused, and the client's own time begins
+ *	started             the response head is sent: from here on nothing can be refused, and the client's timer starts
  *	stdout, stderr      {"type": "stdout", "text", "timestamp"}
  *	result              {"type": "result", "is_main_result", every form}, or {"type": "error"}
- *	verdict             what is not the code's own error, as one more error; number_of_executions, end_of_execution
+ *	verdict             an {"type": "error"} if something other than the code's own error ended the run;
+ *	                    number_of_executions, end_of_execution
  *
- * A client that hangs up interrupts its run, as the runner does for all: that is how their timeouts work.  A session that ends in the
- * middle cuts the connection: the clients then look whether the sandbox lives, and say so.
+ * If the client disconnects, the runner interrupts the run, as for every client; E2B's clients implement their timeouts
+ * this way. If the session ends during the run, the connection is closed; the client then checks the sandbox's health
+ * and reports that.
  */
 #include <string.h>
 
@@ -25,10 +28,10 @@
 #define FINDING_MAX (64 * KiB)
 
 struct run {
-	json_t *result; /* of the verdict; NULL: it has not come */
+	json_t *result; /* of the verdict; NULL: no verdict yet */
 	size_t n_results;
 	bool had_error;
-	char context[65]; /* as the client named it; "": it did not */
+	char context[65]; /* as the client named it; "": it named none */
 };
 
 static void run_free(void *state)
@@ -55,13 +58,13 @@ static void say_no_context(struct client *c, const char *id)
 	say(c, 404, buf_str(&text));
 }
 
-/* The context that the client named; false: ours are numbers, so there is none. */
+/* Parses the client's context id; false: it is not a number, so no such context exists. */
 static bool read_context(const char *id, uint64_t *ret)
 {
 	return str_to_u64(id, ret) && *ret > 0;
 }
 
-/* What the runner did not do.  A language, or a folder, that there is not is 422 there and 500 here. */
+/* Relays a refusal of the runner. An unknown language or folder is 422 in the runner and 500 in E2B's API. */
 static void refuse(struct client *c, unsigned status, const struct message *m, const char *context)
 {
 	json_t *doc;
@@ -81,7 +84,7 @@ static void refuse(struct client *c, unsigned status, const struct message *m, c
 
 /* ---- documents ------------------------------------------------------------------------------------------------ */
 
-/* The body; one that is empty is an object without members.  NULL: it was answered. */
+/* The body; an empty one counts as an empty object. NULL: the request was answered. */
 static json_t *read_body(struct client *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -97,7 +100,7 @@ static json_t *read_body(struct client *c)
 	return doc;
 }
 
-/* A member that is a string; *ret is NULL: it is not there, or null.  False: it is something else, and was answered. */
+/* A string member; *ret is NULL if it is missing or null. False: it has another type, and the request was answered. */
 static bool read_text(struct client *c, const json_t *doc, const char *name, enum field field, const char **ret)
 {
 	const json_t *value = json_object_get(doc, name);
@@ -140,9 +143,9 @@ static bool put_variables(struct buf *fields, json_t *variables)
 	return true;
 }
 
-/* ---- lines of a run --------------------------------------------------------------------------------------------- */
+/* ---- lines of a run -------------------------------------------------------------------------------------------- */
 
-/* Takes the line.  False: the client is gone. */
+/* Takes the line. False: the client is gone. */
 static bool put_line(struct client *c, json_t *line)
 {
 	AUTO_FREE char *text = line ? json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
@@ -153,7 +156,7 @@ static bool put_line(struct client *c, json_t *line)
 		client_close(c, true);
 		return false;
 	}
-	text[len] = '\n'; /* instead of the NUL, which nobody reads */
+	text[len] = '\n'; /* in place of the NUL; the length is passed on */
 	return door_stream_put(c, text, len + 1);
 }
 
@@ -177,7 +180,10 @@ static void put_output(struct client *c, enum event_kind kind, const json_t *eve
 				    "timestamp", when_utc(now, sizeof(now), clock_wall_ns())));
 }
 
-/* Documents are kept as text by the service; here they are values.  Numbers that are too large for an integer are reals, as to JavaScript. */
+/*
+ * The runner keeps these documents as text; here they become JSON values. Numbers too large for an integer become
+ * reals, as in JavaScript.
+ */
 static json_t *form_value(const char *name, json_t *value)
 {
 	static const char *const documents[] = { "json", "data", "chart", "extra" };
@@ -209,7 +215,7 @@ static bool put_result(struct client *c, json_t *forms)
 		(void)json_object_set_new(line, is_main ? "is_main_result" : name,
 					  is_main ? json_incref(value) : form_value(name, value));
 	}
-	/* What has no name of its own is told by its media type. */
+	/* Forms without a name of their own appear under their media type. */
 	(void)json_object_update_missing(line, json_object_get(line, "extra"));
 	(void)json_object_del(line, "extra");
 	r->had_error |= is_error;
@@ -235,7 +241,8 @@ static void on_event(struct client *c, enum event_kind kind, const char *text, s
 	if (kind == EVENT_verdict) {
 		json_decref(r->result);
 		r->result = json_incref(json_object_get(event, "result"));
-		if (!json_is_object(r->result)) /* it was too long: how the run ended is told all the same */
+		/* the result was too long to include; the verdict itself is still known */
+		if (!json_is_object(r->result))
 			r->result = json_incref(event);
 	} else if (kind == EVENT_result) {
 		(void)put_result(c, json_object_get(event, "result"));
@@ -250,7 +257,7 @@ static void on_quiet(struct client *c)
 	(void)put_line(c, json_pack("{s:s}", "type", "keepalive"));
 }
 
-/* ---- the end of a run ------------------------------------------------------------------------------------------- */
+/* ---- the end of a run ------------------------------------------------------------------------------------------ */
 
 static const char *member(const json_t *object, const char *name)
 {
@@ -267,12 +274,12 @@ static bool put_findings(struct client *c, const json_t *result)
 	return put_error(c, "BlockedByPolicy", member(result, "reason"), buf_str(&text));
 }
 
-/* What ended the run that is not the code's own error.  False: the client is gone. */
+/* Reports what ended the run other than the code's own error. False: the client is gone. */
 static bool put_trouble(struct client *c, const struct run *r)
 {
 	static const struct {
-		const char *verdict, *name, *value; /* value: NULL: the reason */
-		bool is_also_told;                  /* the code may have had an error as well, which this explains */
+		const char *verdict, *name, *value; /* value NULL: use the reason */
+		bool is_also_told; /* report it even if the code raised an error, which this explains */
 	} rows[] = {
 		{ "ok", NULL, NULL, false },
 		{ "crash", "ContextRestarting", "Context was restarted", true },
@@ -297,7 +304,7 @@ static bool put_trouble(struct client *c, const struct run *r)
 	return put_error(c, rows[i].name, value, value);
 }
 
-/* What was shown and not told while it ran: the service tells only so many large ones. */
+/* Sends the results that did not come as events while the code ran: the runner limits the number of large ones. */
 static bool put_late(struct client *c, struct run *r)
 {
 	const json_t *results = json_object_get(r->result, "results");
@@ -335,9 +342,9 @@ static void on_ran(struct client *c, unsigned status, const struct message *m)
 		door_stream_end(c);
 }
 
-/* ---- /execute ------------------------------------------------------------------------------------------------------ */
+/* ---- /execute -------------------------------------------------------------------------------------------------- */
 
-/* The home folder as the session has it. */
+/* The home folder as a path in the session. */
 static void put_home(struct buf *fields)
 {
 	char home[E2B_PATH_MAX + 1];
@@ -346,7 +353,7 @@ static void put_home(struct buf *fields)
 		message_put_text(fields, FIELD_cwd, home);
 }
 
-/* The fields of a run; false: it was answered. */
+/* The fields of a run; false: the request was answered. */
 static bool put_run(struct client *c, const json_t *doc, struct run *r)
 {
 	const json_t *code = json_object_get(doc, "code");
@@ -411,7 +418,7 @@ void e2b_execute(struct client *c)
 	e2b_with_sandbox(c, E2B_INTERPRETER, execute);
 }
 
-/* ---- /contexts ------------------------------------------------------------------------------------------------------- */
+/* ---- /contexts ------------------------------------------------------------------------------------------------- */
 
 static json_t *context_json(const json_t *context)
 {
@@ -448,7 +455,10 @@ static void on_contexts(struct client *c, unsigned status, const struct message 
 	door_reply(c, 200, list);
 }
 
-/* The default ones of the original are there from the beginning, as far as clients can tell: before those that they made. */
+/*
+ * The original has default contexts for Python and JavaScript from the start, so they are listed before those that
+ * clients created.
+ */
 static void list_contexts(struct client *c)
 {
 	struct buf *fields = door_fields(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look.c - the control plane: sandboxes are looked at
+ * look.c - the control plane: reads of sandboxes
  *
- * A list has pages.  The token of the next one is the moment at which the last sandbox of this page was made and its id: pages go on
- * where they were, whatever was made or has ended meanwhile.
+ * Lists are paged. The token of the next page is the creation time and id of the last sandbox on this page, so paging
+ * continues at the same place whatever is created or ends in between.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define PAIRS_MAX     64
 #define TOKEN_BETWEEN '/'
 
-/* ---- documents --------------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -39,7 +39,7 @@ json_t *e2b_note(const json_t *session)
 	const char *text = text_of(session, "note");
 	json_t *note = *text ? json_loads(text, 0, NULL) : NULL;
 
-	if (!json_is_object(note)) { /* the session was not made here */
+	if (!json_is_object(note)) { /* the session was not created through this door */
 		json_decref(note);
 		note = json_object();
 	}
@@ -53,7 +53,7 @@ static json_t *template_of(const json_t *note)
 	return json_is_string(name) ? json_string(json_string_value(name)) : json_string("base");
 }
 
-/* Servers in a sandbox have names below it, at the port by which the client reached us. */
+/* Servers in a sandbox have host names below this domain, with the port by which the client reached us. */
 static json_t *domain_of(const struct client *c)
 {
 	const char *host = door_line(c, "Host"), *colon = host ? strrchr(host, ':') : NULL;
@@ -100,7 +100,7 @@ static json_t *listed(const json_t *session, const json_t *note)
 			 json_is_object(metadata) ? json_incref(metadata) : json_object(), "volumeMounts");
 }
 
-/* ---- one ------------------------------------------------------------------------------------------------------------ */
+/* ---- one ------------------------------------------------------------------------------------------------------- */
 
 void e2b_not_found(struct client *c)
 {
@@ -159,17 +159,17 @@ void e2b_get(struct client *c)
 	ask_one(c, on_one);
 }
 
-/* ---- list ------------------------------------------------------------------------------------------------------------ */
+/* ---- list ------------------------------------------------------------------------------------------------------ */
 
 struct wanted {
 	char metadata[QUERY_MAX], template[129], token[120];
-	uint64_t after_ns; /* 0: any */
+	uint64_t after_ns; /* 0: no such filter */
 	bool has_metadata, is_oldest_first, running, paused;
 	uint64_t limit;
 	json_t *pairs;
 };
 
-/* "running,paused", once or several times; none: both. */
+/* "running,paused", once or in several parameters; default: both. */
 static bool read_states(struct client *c, struct wanted *w)
 {
 	char text[64];
@@ -191,7 +191,7 @@ static bool read_states(struct client *c, struct wanted *w)
 	return true;
 }
 
-/* A part of a form whose text was URI-encoded before. */
+/* Decodes a part of a form whose text was URI-encoded before. */
 static char *decode_twice(const char *text, size_t len, char *dst, size_t size)
 {
 	AUTO_FREE char *once = malloc(len + 1);
@@ -203,7 +203,7 @@ static char *decode_twice(const char *text, size_t len, char *dst, size_t size)
 	return dst;
 }
 
-/* The value of the query is a form, whose names and values were encoded each before that. */
+/* The value of the query is itself a form, with each name and value encoded before that. */
 static bool read_metadata(struct wanted *w)
 {
 	char name[1025], value[4097];
@@ -222,7 +222,7 @@ static bool read_metadata(struct wanted *w)
 	return true;
 }
 
-/* NULL: all of it can be meant. */
+/* NULL or what is wrong with the query. */
 static const char *read_query(struct client *c, struct wanted *w)
 {
 	char text[64];
@@ -273,7 +273,7 @@ static bool is_wanted(const json_t *session, const json_t *note, const struct wa
 	return !w->after_ns || (when_parse(text_of(session, "created"), 0, &created_ns) && created_ns >= w->after_ns);
 }
 
-/* Whether a sandbox comes behind the last one of the page before. */
+/* True if a sandbox comes after the last one of the previous page. */
 static bool is_behind(const json_t *session, const struct wanted *w)
 {
 	const char *between = strchr(w->token, TOKEN_BETWEEN);
@@ -287,7 +287,7 @@ static bool is_behind(const json_t *session, const struct wanted *w)
 	return w->is_oldest_first ? order > 0 : order < 0;
 }
 
-/* By the moment of their making, then by id: what pages are cut by. */
+/* By creation time, then by id; the page token relies on this order. */
 static int compare(const void *a, const void *b)
 {
 	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
@@ -296,7 +296,7 @@ static int compare(const void *a, const void *b)
 	return order ? order : strcmp(text_of(x, "id"), text_of(y, "id"));
 }
 
-/* At most one more than the page has, in their order: borrowed. */
+/* The entries of one page, in order; next is set if there are more. A new reference. */
 static json_t *choose(const json_t *sessions, const struct wanted *w, const char *who, char next[120])
 {
 	size_t n = json_array_size(sessions), i;
@@ -365,7 +365,7 @@ void e2b_list(struct client *c)
 	door_ask(c, ROUTE_sessions, FD_NONE, FD_NONE, on_list);
 }
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------------------------- */
 
 static json_t *metric(const json_t *session)
 {
@@ -382,7 +382,7 @@ static json_t *metric(const json_t *session)
 			 number_of(session, "disk"));
 }
 
-/* The same as envd has it. */
+/* The same in envd's format. */
 static json_t *envd_metric(const json_t *session)
 {
 	json_int_t percent = number_of(session, "cpu_percent");
@@ -395,9 +395,9 @@ static json_t *envd_metric(const json_t *session)
 			 number_of(session, "disk"));
 }
 
-#define METRICS_APART_S 5 /* of the original's */
+#define METRICS_APART_S 5 /* the interval of the original's samples */
 
-/* Whether the time that is asked for, in seconds, has the only one in it: that of now. */
+/* True if the requested interval (seconds) contains the only sample, that of now. */
 static bool wants_now(struct client *c)
 {
 	uint64_t now = clock_wall_ns() / NS_PER_SEC, start = 0, end = UINT64_MAX;
@@ -428,12 +428,12 @@ void e2b_metrics(struct client *c)
 	ask_one(c, on_metrics);
 }
 
-/* ---- envd's ------------------------------------------------------------------------------------------------------------ */
+/* ---- envd's ---------------------------------------------------------------------------------------------------- */
 
 static void reply_of(struct client *c, unsigned status, const struct message *m, json_t *(*say)(const json_t *session))
 {
 	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
-	bool has_ended = doc ? !is_there(doc) : e2b_is_gone(status, m); /* meanwhile */
+	bool has_ended = doc ? !is_there(doc) : e2b_is_gone(status, m); /* since it was found */
 
 	if (has_ended)
 		e2b_gone(c);

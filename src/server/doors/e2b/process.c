@@ -2,13 +2,14 @@
 /*
  * process.c - process.Process: commands and terminals in a sandbox
  *
- * A command is a process of the session that goes on without its starter: who leaves a stream leaves it running, and who connects to
- * it hears what it writes from then on.  What nobody hears is dropped; how it ended is known for a while.  The time that a client gives
- * a stream that starts one is the process's own: the runner kills it then.
+ * A command is a process of the session that outlives the stream that started it: a client that closes the stream
+ * leaves the process running, and a client that connects later gets its output from then on. Output with no listener is
+ * dropped; the exit status is kept for a while. The timeout of a Start request applies to the process: the runner kills
+ * it then.
  *
  *	Start, Connect -> the runner's events -> start, data ..., end -> end of the stream
  *
- * A process is known by its pid in the cell, or by the tag that its starter gave it.
+ * A process is identified by its pid in the cell, or by the tag that its Start request gave it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,17 +21,17 @@
 #include "server/doors/e2b/filesystem.h"
 #include "server/doors/e2b/sudo.h"
 
-#define OUTPUT_CODE  123 /* of a process that wrote more than it may */
+#define OUTPUT_CODE  123 /* exit code of a process that exceeded the output limit */
 #define MEMORY_CODE  137
 #define TERMINAL_MAX 65535
 #define ROWS         24
 #define COLUMNS      80
 
-/* ---- its stream -------------------------------------------------------------------------------------------------- */
+/* ---- its stream ------------------------------------------------------------------------------------------------ */
 
 struct command {
 	bool has_begun, is_pty;
-	json_t *verdict; /* the last event; NULL: it has not come */
+	json_t *verdict; /* the last event; NULL: not yet received */
 };
 
 static void command_free(void *state)
@@ -53,7 +54,7 @@ static void begin(struct client *c, struct command *p, const json_t *event)
 	(void)put_event(c, "start", json_pack("{s:I}", "pid", json_integer_value(json_object_get(event, "pid"))));
 }
 
-/* Bytes are base64 for this client; text of the runner's is not yet. */
+/* E2B's clients expect base64; the runner sends text as it is and other bytes as base64. */
 static void put_output(struct client *c, const char *stream, const json_t *event)
 {
 	const json_t *data = json_object_get(event, "data");
@@ -101,9 +102,9 @@ static void on_quiet(struct client *c)
 		(void)put_event(c, "keepalive", json_object());
 }
 
-/* ---- its end ------------------------------------------------------------------------------------------------------- */
+/* ---- its end --------------------------------------------------------------------------------------------------- */
 
-/* "SIGKILL" as the original says it: "signal: killed". */
+/* Converts "SIGKILL" to the original's wording, "signal: killed". */
 static void signal_text(const char *name, char *dst, size_t size)
 {
 	const char *text = NULL;
@@ -135,7 +136,7 @@ static void put_exit(struct client *c, int code)
 	put_end(c, code, true, status);
 }
 
-/* A line of the service's own among what the process wrote. */
+/* Adds a line of brig's to the output of the process. */
 static bool put_note(struct client *c, const char *text)
 {
 	json_t *event = json_pack("{s:s+}", "data", "brig: ", text);
@@ -152,7 +153,11 @@ static void end_begun(struct client *c, const char *verdict, const json_t *resul
 	char text[80];
 
 	if (str_eq(verdict,
-		   "cancelled")) /* by the end of the sandbox, which breaks connections: the client asks for its health then */
+		   /*
+		    * The sandbox ended, which breaks connections in the original, too; the client then asks for its
+		    * health
+		    */
+		   "cancelled"))
 		client_close(c, true);
 	else if (str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit"))
 		connect_fail(c, CONNECT_deadline_exceeded, "%s", *reason ? reason : "the command's time was over");
@@ -203,9 +208,9 @@ static void on_end(struct client *c, unsigned status, const struct message *m)
 		end_unborn(c, verdict, result);
 }
 
-/* ---- Start and Connect ------------------------------------------------------------------------------------------------ */
+/* ---- Start and Connect ----------------------------------------------------------------------------------------- */
 
-/* The request is for a stream of events; false: it was answered. */
+/* Prepares the request for a stream of events; false: it was answered. */
 static bool listen_to(struct client *c)
 {
 	struct door_call *call = c->req->call;
@@ -247,7 +252,7 @@ static bool is_shell(const char *cmd)
 	return str_eq(base, "bash") || str_eq(base, "sh");
 }
 
-/* is_line: it is a line for the shell. */
+/* is_line: text is a line for the shell. */
 static void put_argument(struct buf *fields, const char *text, bool is_line)
 {
 	AUTO_BUF line = BUF_INIT(BRIG_STRING_MAX);
@@ -283,7 +288,7 @@ static bool put_arguments(struct client *c, struct buf *fields, const json_t *pr
 	return true;
 }
 
-/* What is no terminal and has no input reads nothing; by default it has some. */
+/* A terminal always has an input; any other process has one unless the request says stdin: false. */
 static void put_input(struct buf *fields, const json_t *request)
 {
 	const json_t *size = json_object_get(json_object_get(request, "pty"), "size");
@@ -332,7 +337,7 @@ static void ask_start(struct client *c, const json_t *request)
 	door_ask(c, ROUTE_process_start, FD_NONE, FD_NONE, on_end);
 }
 
-/* The process that a request means; false: it was refused. */
+/* Adds the process that the request names; false: the request was refused. */
 static bool put_process(struct client *c, struct buf *fields, const json_t *request)
 {
 	const json_t *process = json_object_get(request, "process");
@@ -359,7 +364,7 @@ static void ask_connect(struct client *c, const json_t *request)
 	door_ask(c, ROUTE_process_events, FD_NONE, FD_NONE, on_end);
 }
 
-/* ---- unary calls --------------------------------------------------------------------------------------------------------- */
+/* ---- unary calls ----------------------------------------------------------------------------------------------- */
 
 static void on_done(struct client *c, unsigned status, const struct message *m)
 {
@@ -408,7 +413,7 @@ static void ask_list(struct client *c, const json_t *request UNUSED)
 	door_ask(c, ROUTE_processes, FD_NONE, FD_NONE, on_list);
 }
 
-/* A process without an input is no fault of the message's. */
+/* A process without an input is not an invalid argument. */
 static void on_input(struct client *c, unsigned status, const struct message *m)
 {
 	if (message_number(m, FIELD_error_number, 0) == EPIPE)
@@ -483,7 +488,7 @@ static void ask_update(struct client *c, const json_t *request)
 	door_ask(c, ROUTE_process_resize, FD_NONE, FD_NONE, on_done);
 }
 
-/* ---- handlers ------------------------------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------------------------- */
 
 CONNECT_HANDLER(start, ask_start)
 CONNECT_HANDLER(connect, ask_connect)
@@ -493,7 +498,7 @@ CONNECT_HANDLER(close_stdin, ask_close)
 CONNECT_HANDLER(send_signal, ask_signal)
 CONNECT_HANDLER(update, ask_update)
 
-/* All of the stream is there: what it has is written together. */
+/* The complete stream has arrived, so its input is written at once. */
 static void stream_input_found(struct client *c)
 {
 	json_t *list = connect_check_user(c) ? connect_requests(c) : NULL, *message;

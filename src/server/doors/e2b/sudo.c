@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sudo.c - commands without the `sudo` that users of E2B write before them
+ * sudo.c - strips the `sudo` that users of E2B put before commands
  *
- * There the user may become root without a password.  Here nobody can be root, and a program that gave its caller more would be of no
- * use: `sudo CMD` is taken for CMD, as the user `root` of the SDK is taken for the only one that there is.  What is inspected is what is
- * run, the command without the word, so nothing passes that would not pass without it; all other ways to become somebody else, and
- * forms of sudo that are more than "as root" (a shell, a list, an editor), stay as they are, and are refused by the inspection.
+ * In E2B's sandboxes the user may become root without a password. Here nobody can become root, so `sudo CMD` is treated
+ * as CMD, just as the SDK's user `root` is treated as the only user. The inspection sees what is run, the command
+ * without sudo, so nothing passes that would not pass without it. All other ways to change the user, and uses of sudo
+ * beyond "as root" (a shell, a list, an editor), stay in the line and are refused by the inspection.
  *
- * The line is read as far as it takes to know where a command begins.  In doubt a word stays: that is refused, and harms nobody.
+ * The line is parsed only as far as needed to find where commands begin. When in doubt, the word stays: the inspection
+ * refuses it, which is safe.
  */
 #include "server/doors/e2b/sudo.h"
 
@@ -18,7 +19,7 @@
 struct reader {
 	const char *at;
 	struct buf *out;
-	bool begins; /* a command does, here */
+	bool begins; /* a command begins here */
 };
 
 static bool is_blank(char c)
@@ -31,7 +32,7 @@ static bool ends_word(char c)
 	return c == '\0' || is_blank(c) || strchr("\n;&|()<>", c);
 }
 
-/* The length of a word, quotes and what is escaped among it; 0: there is none. */
+/* The length of a word, including quoted and escaped characters; 0: there is none. */
 static size_t word_len(const char *at)
 {
 	size_t n = 0;
@@ -72,7 +73,7 @@ static const char *skip_blanks(const char *at)
 	return at;
 }
 
-/* Behind `sudo`, options and a command: where that begins; NULL: it is none of those that are understood. */
+/* Skips the options after `sudo` and returns the command; NULL: there is none, or an option is not understood. */
 static const char *behind_options(const char *at)
 {
 	static const char *const plain[] = { "-E",
@@ -105,7 +106,7 @@ static const char *behind_options(const char *at)
 	return len > 0 ? at : NULL;
 }
 
-/* Words behind which a command begins: of the shell's own, and an assignment. */
+/* Words after which a command begins: keywords of the shell, and assignments. */
 static bool leads_on(const char *at, size_t len)
 {
 	static const char *const words[] = { "if", "then", "elif", "else", "while", "until", "do", "!", "{", "time" };
@@ -127,7 +128,7 @@ static void read_word(struct reader *r)
 		r->at = command;
 		return;
 	}
-	if (*r->at == '#') /* to the end of the line */
+	if (*r->at == '#') /* a comment, to the end of the line */
 		len = strcspn(r->at, "\n");
 	r->begins = r->begins && leads_on(r->at, len);
 	(void)buf_add(r->out, r->at, len);
@@ -148,7 +149,8 @@ void e2b_without_sudo(const char *line, struct buf *out)
 {
 	struct reader r = { .at = line, .out = out, .begins = true };
 
-	if (!strstr(line, "sudo") || strstr(line, "<<")) { /* of a text for a program nothing is a command of ours */
+	/* a here-document: its text is input for a program, not commands */
+	if (!strstr(line, "sudo") || strstr(line, "<<")) {
 		(void)buf_adds(out, line);
 		return;
 	}

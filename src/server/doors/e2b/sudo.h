@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* A line for the shell, with `sudo CMD` as CMD wherever a command begins. */
+/* Copies a shell line to out, replacing `sudo CMD` with CMD wherever a command begins. */
 void e2b_without_sudo(const char *line, struct buf *out);
 
 #endif

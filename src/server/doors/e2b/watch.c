@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.c - filesystem.Filesystem: what changes below a folder of a sandbox
+ * watch.c - filesystem.Filesystem: changes below a folder of a sandbox
  *
- * A stream ends with its connection; a watcher that is asked stays with the session until it is removed.  What was left out because the
- * client did not keep up is not told: the protocol has no word for that.
+ * A stream ends with its connection; a watcher that is polled stays with the session until it is removed. Events lost
+ * because the client did not keep up go unreported: the protocol has no message for that.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *type_of(const char *change)
 	return NULL;
 }
 
-/* An event of the runner's as the client reads it; NULL: it has no word for it. */
+/* A runner event in the client's format; NULL: the protocol has no equivalent. */
 static json_t *change_of(const json_t *event)
 {
 	const char *type = type_of(connect_text(event, "change"));
@@ -42,7 +42,7 @@ static json_t *change_of(const json_t *event)
 	return change;
 }
 
-/* ---- streams ---------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------------------------- */
 
 static void on_event(struct client *c, enum event_kind kind, const char *text, size_t len)
 {
@@ -78,13 +78,13 @@ static void refuse(struct client *c, unsigned status, const struct message *m)
 		connect_refuse(c, status, m);
 }
 
-/* Names may be written in either way. */
+/* Member names may be in camel or snake case. */
 static bool has_flag(const json_t *request, const char *name, const char *other)
 {
 	return json_is_true(json_object_get(request, name)) || json_is_true(json_object_get(request, other));
 }
 
-/* The folder of a request, and how it is to be watched; false: it was refused. */
+/* The folder of the request and the watch options; false: the request was refused. */
 static bool put_watch(struct client *c, struct buf *fields, const json_t *request)
 {
 	char path[E2B_PATH_MAX + 1];
@@ -113,7 +113,7 @@ static void ask_watch(struct client *c, const json_t *request)
 
 CONNECT_HANDLER(watch_dir, ask_watch)
 
-/* ---- watches that are asked ------------------------------------------------------------------------------------------------ */
+/* ---- polled watchers ------------------------------------------------------------------------------------------- */
 
 static void on_made(struct client *c, unsigned status, const struct message *m)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extract.c - the code in a model's answer
+ * extract.c - extraction of the code from a model's answer
  *
- * As the original finds it: of fenced blocks the first one in the language that is wanted, or else the first one; without any, what
- * stands behind a fence that is not closed; without that, lines of Python that look like functions and classes, or all lines of Bash.
+ * Follows the original: of all fenced blocks, the first in the wanted language, else the first one; without closed
+ * blocks, everything after an unclosed fence; without any fence, lines of Python that look like functions and classes,
+ * or all lines of Bash.
  */
 #include <string.h>
 
@@ -13,11 +14,11 @@
 #define FENCE    "```"
 #define TEXT_MAX (16 * MiB)
 
-/* What the word behind a fence means. */
+/* True if the word after a fence names the language. */
 static bool is_named(const char *word, size_t len, const char *language)
 {
 	static const struct {
-		const char *language, *words; /* with blanks around each */
+		const char *language, *words; /* separated by blanks, with a blank at both ends */
 	} rows[] = {
 		{ "python", " python Python py Python3 python3 PY " },
 		{ "cpp", " cpp c++ C++ Cpp CPP " },
@@ -59,11 +60,11 @@ static bool is_named(const char *word, size_t len, const char *language)
 }
 
 struct block {
-	const char *word, *code; /* behind the fence; between the fences */
+	const char *word, *code; /* word: after the fence; code: between the fences */
 	size_t word_len, len;
 };
 
-/* A fence and its line; false: there is none from here on. */
+/* Finds the next opening fence; false: there is none. */
 static bool find_open(const char *at, struct block *ret)
 {
 	const char *fence = strstr(at, FENCE), *end = fence ? strchr(fence, '\n') : NULL;
@@ -76,7 +77,10 @@ static bool find_open(const char *at, struct block *ret)
 	return true;
 }
 
-/* The fence that closes it: a line end, blanks, and the fence.  Where that ends; NULL: it is not closed. */
+/*
+ * Finds the closing fence: a line feed, white space, and the fence. Returns where it ends; NULL: the block is not
+ * closed.
+ */
 static const char *find_close(struct block *b)
 {
 	for (const char *at = b->code; (at = strchr(at, '\n')); at++) {
@@ -98,7 +102,7 @@ static bool find_fenced(const char *text, const char *language, struct block *re
 	for (const char *at = text, *end; find_open(at, &b); at = end) {
 		end = find_close(&b);
 		if (!end)
-			break; /* what is not closed here is not closed by a later one either */
+			break; /* a later block cannot be closed either */
 		if (is_named(b.word, b.word_len, language)) {
 			*ret = b;
 			return true;
@@ -132,7 +136,7 @@ static bool begins(const char *line, const char *const words[])
 	return false;
 }
 
-/* The first function or class with what is indented below it, and lines of imports and comments right above. */
+/* Adds the first function or class with its indented body, and the imports and comments right above it. */
 static void add_python(const char *text, struct buf *out)
 {
 	static const char *const heads[] = { "def ", "class ", NULL }, *const above[] = { "import", "from", "#", NULL };

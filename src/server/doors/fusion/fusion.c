@@ -2,9 +2,9 @@
 /*
  * fusion.c - SandboxFusion's /run_code (fusion.h)
  *
- * Trainers learn from these answers, so whose fault a failure is must be told right: what the program did, a finding of the inspection
- * included, is Failed, or it would pay to be blocked; what the service did is SandboxError, which counts for nobody; and too
- * much to do is 504, the one status that is tried again.
+ * Trainers learn from these responses, so failures must be attributed correctly. Failures of the program are Failed,
+ * findings of the inspection included: otherwise a model would gain by being blocked. Failures of the service are
+ * SandboxError, which trainers ignore. Overload is 504, the only status that clients retry.
  */
 #include <math.h>
 #include <signal.h>
@@ -79,7 +79,7 @@ void fusion_ping(struct client *c)
 	door_reply(c, 200, json_string("pong"));
 }
 
-/* Datasets are the client's, which sends a problem with its answer. */
+/* Datasets stay with the client, which sends each problem with its answer. */
 void fusion_datasets(struct client *c)
 {
 	door_reply(c, 200, json_array());
@@ -92,7 +92,7 @@ void fusion_no_dataset(struct client *c)
 		     "config.provided_data");
 }
 
-/* ---- what is wrong with a request ---------------------------------------------------------------------------- */
+/* ---- validation --------------------------------------------------------------------------------------------- */
 
 const struct fusion_language *fusion_language_of(const char *name)
 {
@@ -164,8 +164,8 @@ static const struct fusion_member members[] = {
 };
 
 /*
- * A number that is written as a text is one to the original: it becomes one.  False: the text is no number, which was answered; an
- * integer is told by its type.
+ * The original accepts numbers written as strings, so convert them. False: the string is not a number, and the request
+ * was answered. The member's type tells integers from reals.
  */
 static bool read_number(struct client *c, json_t *doc, const struct fusion_member *row, json_t *value)
 {
@@ -213,7 +213,7 @@ bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *row
 	return true;
 }
 
-/* False: it was answered. */
+/* False: the request was answered. */
 static bool check(struct client *c, struct job *job)
 {
 	if (!fusion_check(c, job->doc, members, ARRAY_LEN(members)))
@@ -227,7 +227,7 @@ static bool check(struct client *c, struct job *job)
 
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
-/* Takes the rest. */
+/* Takes compile, run and files. */
 static json_t *response(const char *status, const char *message, json_t *compile, json_t *run, json_t *files)
 {
 	return json_pack("{s:s, s:s%, s:o, s:o, s:n, s:o}", "status", status, "message", message,
@@ -258,7 +258,7 @@ static long signal_code(const char *name)
 	return CODE_MEMORY;
 }
 
-/* The exit code that a verdict stands for. */
+/* The exit code for a verdict. */
 static long code_of(const json_t *result)
 {
 	const json_t *code = json_object_get(result, "exit_code");
@@ -307,7 +307,7 @@ static json_t *stage(const json_t *result, bool is_late)
 	return fusion_stage(is_late, ms / 1000, code_of(result), fusion_output(result, "stdout"), errors_of(result));
 }
 
-/* Of the files that were asked for, those that there are: the name as it was asked for, and the content in base64. */
+/* Those of the requested files that exist: requested name to content in base64. */
 static json_t *fetched(const json_t *wanted, const json_t *result)
 {
 	const json_t *artifacts = json_object_get(result, "artifacts");
@@ -373,7 +373,7 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	json_decref(result);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------ */
+/* ---- the run --------------------------------------------------------------------------------------------------- */
 
 static bool add_file(struct buf *tar, const char *path, const json_t *content)
 {
@@ -416,7 +416,7 @@ void fusion_put_limits(struct buf *fields, const json_t *time, double usual, con
 		door_put_option(fields, "mem_limit", max_u64((uint64_t)mb, 8) * MiB);
 }
 
-/* The usual one is the policy's: some compilers need longer for their first program. */
+/* The default is the policy's: some compilers need longer for their first program. */
 static void put_compiler_time(struct buf *fields, const json_t *time)
 {
 	double seconds = json_number_value(time);

@@ -2,23 +2,23 @@
 /*
  * SandboxFusion: programs, notebooks and judgements.
  *
- *	fusion		/run_code: what a request must be, what a result becomes
- *	jupyter		/run_jupyter: cells of a notebook, one after another in a session of their own
- *	submit		/submit: a model's answer judged by tests that came with it, as a batch
- *	extract		the code in a model's answer
+ *	fusion    /run_code: validation of requests, conversion of results
+ *	jupyter   /run_jupyter: cells of a notebook, run one after another in a session of their own
+ *	submit    /submit: a model's answer, judged by tests in the request, as a batch
+ *	extract   extraction of the code from a model's answer
  */
 #ifndef SERVER_DOORS_FUSION_H
 #define SERVER_DOORS_FUSION_H
 
 #include "server/doors/door.h"
 
-/* Their languages; ours: NULL: there is none here. */
+/* A language of SandboxFusion; ours: NULL if brig has no equivalent. */
 struct fusion_language {
 	const char *theirs, *ours;
 	bool compiles;
 };
 
-/* NULL: they have no such language. */
+/* NULL: SandboxFusion has no such language. */
 const struct fusion_language *fusion_language_of(const char *name);
 
 /* A member of a request. */
@@ -36,27 +36,30 @@ bool fusion_is_files(const json_t *v);
 bool fusion_is_list(const json_t *v);
 bool fusion_is_object(const json_t *v);
 
-/* False: a member is not as it must be, and that was answered with 422. */
+/* False: a member is missing or invalid, and the request was answered with 422. */
 bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *members, size_t n);
-/* The answer of a request that is none; takes the input. */
+/* Answers an invalid request with 422; takes the input. */
 void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input);
 
-/* What an execution became, as /run_code answers; fetch: names of files that are wanted of it, may be NULL. */
+/* Converts an execution result to a response of /run_code; fetch: names of the requested files, may be NULL. */
 json_t *fusion_response(const struct fusion_language *language, const json_t *fetch, const json_t *result);
-/* Whether that is the service's fault. */
+/* True if the response reports a failure of the service (SandboxError). */
 bool fusion_is_ours(const json_t *response);
-/* A document of text that is or is not there. */
+/* The string member of that name, or "". */
 const char *fusion_text(const json_t *object, const char *name);
-/* One stage of it; takes output and errors. */
+/* The result of one stage; takes output and errors. */
 json_t *fusion_stage(bool is_late, double seconds, long code, json_t *output, json_t *errors);
-/* Of a result: what the program wrote, and what was found in it instead. */
+/* Output of the program from a result; an error note if it is not UTF-8. */
 json_t *fusion_output(const json_t *result, const char *stream);
 
-/* Fields of an execution: limits in seconds and megabytes, files as an archive (the caller's; FD_NONE: none, or *ret_why says why). */
+/*
+ * fusion_put_limits() adds limits, given in seconds and megabytes, to the fields of an execution. fusion_files() packs
+ * the files into an archive, which the caller owns; FD_NONE: there are none, or *ret_why gives the error.
+ */
 void fusion_put_limits(struct buf *fields, const json_t *seconds, double usual, const json_t *megabytes);
 int fusion_files(const json_t *files, const char **ret_why);
 
-/* extract.c: the code of an answer; for free(), NULL: no memory. */
+/* extract.c: the code in a model's answer; the caller frees it. NULL: no memory. */
 char *fusion_extract(const char *completion, const char *language);
 
 #endif

@@ -2,10 +2,12 @@
 /*
  * jupyter.c - SandboxFusion's /run_jupyter: cells of a notebook
  *
- *	check -> a session -> each file -> each cell, in its default context of Python -> files that are wanted -> the session ends -> answer
+ *	check -> make a session -> put each file -> run each cell in the default Python context -> fetch the wanted files ->
+ *	end the session -> answer
  *
- * Whatever fails once there is a session, the session is ended before the answer; of a client that goes away its time does that, which
- * is little more than the notebook's.  A cell that raises is told as such, and the next one runs, as in the original.
+ * After any failure, the session is ended before the answer is sent. If the client disconnects, the session ends by its
+ * timeout, which is little more than the notebook's. If a cell raises an exception, the response says so and the next
+ * cell runs, as in the original.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,20 +21,20 @@
 
 #define TOTAL_USUAL 45.0 /* seconds */
 #define TOTAL_MAX   3600.0
-#define MARGIN_MS   30000 /* for files, and for the session's own beginning */
+#define MARGIN_MS   30000 /* for files and for starting the session */
 #define CELLS_MAX   1024
 #define FETCH_MAX   256
-#define BYTES_MAX   (64 * MiB) /* of all that comes out */
+#define BYTES_MAX   (64 * MiB) /* of all output */
 #define PLACE       "/workspace/"
 
 struct notebook {
-	json_t *doc, *cells, *files;        /* the request; what has come out */
-	void *file;                         /* of the request's files, the next one to be put; NULL: none */
+	json_t *doc, *cells, *files;        /* the request; the files that were fetched */
+	void *file;                         /* iterator over the request's files: the next one to put; NULL: none */
 	size_t cell, fetch;                 /* the next ones */
-	uint64_t began_ns, total_ms, bytes; /* bytes: that have come out */
+	uint64_t began_ns, total_ms, bytes; /* bytes: output so far */
 	char session[65];
 	bool is_late;
-	char trouble[512]; /* of the service's; "": none */
+	char trouble[512]; /* a failure of the service; "": none */
 };
 
 static void notebook_free(void *p)
@@ -80,7 +82,7 @@ static void end_session(struct client *c)
 	door_ask(c, ROUTE_session_delete, FD_NONE, FD_NONE, on_ended);
 }
 
-/* What the service did not do. */
+/* Reports a failure of the service. */
 static void fail(struct client *c, const char *why)
 {
 	struct notebook *n = notebook_of(c);
@@ -97,14 +99,14 @@ static void fail_with(struct client *c, const struct message *m)
 	json_decref(doc);
 }
 
-/* ---- files that are wanted -------------------------------------------------------------------------------------- */
+/* ---- wanted files ---------------------------------------------------------------------------------------------- */
 
 static const char *below(const char *path)
 {
 	return strncmp(path, "./", 2) == 0 ? path + 2 : path;
 }
 
-/* A path as the session has it; false: it leads elsewhere, or is none. */
+/* The path in the session; false: it is empty or too long. */
 static bool place_of(const char *path, char dst[1100])
 {
 	if (path[0] == '/')
@@ -113,7 +115,7 @@ static bool place_of(const char *path, char dst[1100])
 	return *path && snprintf(dst, 1100, PLACE "%s", path) < 1100;
 }
 
-/* Whether there is room for what an answer of the runner's has. */
+/* Counts the bytes of a runner answer; false: too many. */
 static bool has_room(struct notebook *n, const struct message *m)
 {
 	size_t len = 0;
@@ -125,7 +127,7 @@ static bool has_room(struct notebook *n, const struct message *m)
 
 static void fetch_next(struct client *c);
 
-/* What is not there, or no file, is left out. */
+/* Files that do not exist or are not regular files are left out. */
 static void on_fetched(struct client *c, unsigned status, const struct message *m)
 {
 	struct notebook *n = notebook_of(c);
@@ -166,17 +168,17 @@ static void fetch_next(struct client *c)
 	door_ask(c, ROUTE_session_file, FD_NONE, FD_NONE, on_fetched);
 }
 
-/* ---- cells -------------------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------------------------- */
 
 static json_t *display_of(const json_t *forms)
 {
-	/* No "json": notebooks show a dictionary as text alone. */
+	/* no "json": notebooks show a dictionary as text only */
 	static const char *const names[][2] = {
 		{ "text", "text/plain" },   { "html", "text/html" },      { "markdown", "text/markdown" },
 		{ "svg", "image/svg+xml" }, { "png", "image/png" },       { "jpeg", "image/jpeg" },
 		{ "latex", "text/latex" },  { "pdf", "application/pdf" }, { "javascript", "application/javascript" },
 	};
-	const char *rest = json_string_value(json_object_get(forms, "extra")); /* by media type already */
+	const char *rest = json_string_value(json_object_get(forms, "extra")); /* keyed by media type already */
 	json_t *bundle = rest ? json_loads(rest, 0, NULL) : NULL;
 
 	if (!json_is_object(bundle)) {
@@ -211,7 +213,7 @@ static json_t *error_of(const char *name, const char *value, const char *traceba
 			 "traceback", lines_of(traceback));
 }
 
-/* What ended a cell that is not its own exception; NULL: nothing did. */
+/* What ended a cell other than its own exception; NULL: nothing. */
 static json_t *ending_of(const json_t *result)
 {
 	static const struct {
@@ -280,7 +282,7 @@ static void on_ran(struct client *c, unsigned status, const struct message *m)
 	json_decref(result);
 }
 
-/* Milliseconds that the next cell may have; 0: the notebook's are over. */
+/* Milliseconds left for the next cell; 0: the notebook's time is used up. */
 static uint64_t time_left(struct client *c)
 {
 	const struct notebook *n = notebook_of(c);
@@ -313,11 +315,11 @@ static void run_next(struct client *c)
 	message_put_bytes(fields, FIELD_code, json_string_value(code), json_string_length(code));
 	message_put_number(fields, FIELD_timeout_ms, left);
 	message_put_text(fields, FIELD_variable,
-			 "BRIG_SHOW=repr"); /* values as a notebook shows them (kernels/python.py) */
+			 "BRIG_SHOW=repr"); /* show values as a notebook does (kernels/python.py) */
 	door_ask(c, ROUTE_session_run, FD_NONE, FD_NONE, on_ran);
 }
 
-/* ---- files that go in ------------------------------------------------------------------------------------------------ */
+/* ---- input files ----------------------------------------------------------------------------------------------- */
 
 static void put_next(struct client *c);
 
@@ -333,7 +335,7 @@ static void on_put(struct client *c, unsigned status, const struct message *m)
 	put_next(c);
 }
 
-/* The next one that there is: null stands for none. */
+/* Skips files whose content is null. */
 static void *skip_nothing(json_t *files, void *at)
 {
 	while (at && !json_is_string(json_object_iter_value(at)))
@@ -370,7 +372,7 @@ static void put_next(struct client *c)
 	door_ask(c, ROUTE_session_file_put, fd, FD_NONE, on_put);
 }
 
-/* ---- the session -------------------------------------------------------------------------------------------------------- */
+/* ---- the session ----------------------------------------------------------------------------------------------- */
 
 static void on_made(struct client *c, unsigned status, const struct message *m)
 {
@@ -405,7 +407,7 @@ static void begin(struct client *c, struct notebook *n)
 	door_ask(c, ROUTE_session_make, FD_NONE, FD_NONE, on_made);
 }
 
-/* False: it was answered. */
+/* False: the request was answered. */
 static bool check(struct client *c, json_t *doc)
 {
 	static const struct fusion_member members[] = {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * submit.c - SandboxFusion's /submit: a model's answer, judged
+ * submit.c - SandboxFusion's /submit: judges a model's answer
  *
- * Problems come with the request (config.provided_data): there is no database of them here.  Two kinds of datasets are judged as the original
- * does it:
+ * Problems come with the request (config.provided_data); brig has no database of them. Two kinds of datasets are
+ * judged, as in the original:
  *
- *	CommonOJDataset	each test is a run with an input and an output that is expected: together they are a batch of the runner's.  Results
- *			are looked at in the order of the tests; with the first that fails the rest is cancelled, unless all are wanted
- *	AutoEvalDataset	code with its test behind it, or in it: one run, which ends well or does not
+ *	CommonOJDataset  each test is a run with an input and an expected output; together they are a batch of the runner.
+ *	                 Results are judged in the order of the tests; the first failure cancels the rest unless all are
+ *	                 wanted
+ *	AutoEvalDataset  code with its test appended or inserted: one run, which must succeed
  *
- * What the service does is no judgement: it is an error of HTTP, which the client tries again.
+ * A failure of the service is no judgement: it is answered with an HTTP error, so the client retries.
  */
 #include <ctype.h>
 #include <math.h>
@@ -21,7 +22,7 @@
 
 #define TESTS_MAX      1000
 #define BYTES_MAX      (128 * MiB) /* of all results */
-#define SHOWN_MAX      1000        /* characters of a test, in an answer */
+#define SHOWN_MAX      1000        /* bytes of a test to show in a response */
 #define SECONDS_OJ     10.0
 #define SECONDS_SCRIPT 20.0
 #define INSERT         "#<INSERT>"
@@ -29,12 +30,12 @@
 struct submission {
 	json_t *doc, *row; /* the request; the problem */
 	const struct fusion_language *language;
-	json_t *tests;           /* of a batch, as they were sent */
-	json_t **result;         /* of each; NULL: not yet */
-	size_t n_tests, judged;  /* so many have been looked at */
-	char *code, *full;       /* what was found; with its test */
-	json_t *outcomes;        /* told to the client */
-	bool is_wrong, runs_all; /* one has failed; the others are to be told as well */
+	json_t *tests;           /* of the batch, as received */
+	json_t **result;         /* one per test; NULL: not finished */
+	size_t n_tests, judged;  /* judged: number of tests judged so far */
+	char *code, *full;       /* the extracted code; the code with its test */
+	json_t *outcomes;        /* for the response */
+	bool is_wrong, runs_all; /* is_wrong: a test failed; runs_all: run the other tests all the same */
 	char batch[65];
 	uint64_t bytes; /* of results so far */
 };
@@ -80,7 +81,7 @@ static void answer(struct client *c)
 			     "tests", s->outcomes, "extracted_type", "extra", s->full ? json_object() : json_null()));
 }
 
-/* ---- what a program wrote, and what it should have ----------------------------------------------------------------- */
+/* ---- comparison of outputs ------------------------------------------------------------------------------------- */
 
 struct text {
 	const char *at;
@@ -96,7 +97,7 @@ static struct text stripped(const char *at, size_t len)
 	return (struct text){ at, len };
 }
 
-/* As Python's float() reads it, but for underscores. */
+/* As Python's float() parses it, except for underscores. */
 static bool read_number(struct text t, double *ret)
 {
 	char copy[128], *end;
@@ -135,7 +136,7 @@ static struct text next_line(struct text *rest)
 	return line;
 }
 
-/* Line by line, without regard to case and to blanks around a line; numbers may differ a little. */
+/* Compares line by line, ignoring case and blanks around each line; numbers may differ slightly. */
 static bool is_expected(const json_t *have, const char *want)
 {
 	struct text a = stripped(json_string_value(have), json_string_length(have)), b = stripped(want, strlen(want));
@@ -149,9 +150,9 @@ static bool is_expected(const json_t *have, const char *want)
 	return a.len == 0 && b.len == 0;
 }
 
-/* ---- tests with input and output -------------------------------------------------------------------------------------- */
+/* ---- tests with input and output ------------------------------------------------------------------------------- */
 
-/* Both ends of a long text. */
+/* Shortens a long text to its beginning and end. */
 static json_t *shown(const char *text, bool is_whole)
 {
 	size_t len = strlen(text), half = (SHOWN_MAX - 3) / 2;
@@ -178,7 +179,7 @@ static json_t *shown_files(json_t *files, bool is_whole)
 	return copy;
 }
 
-/* False: it was answered, for it was the service that failed. */
+/* False: the service failed, and the request was answered. */
 static bool judge(struct client *c, size_t i)
 {
 	struct submission *s = submission_of(c);
@@ -210,7 +211,7 @@ static void on_cancelled(struct client *c, unsigned status UNUSED, const struct 
 	answer(c);
 }
 
-/* Looks at all that are there, in their order.  True: it is over, and answered or about to be. */
+/* Judges all available results in order. True: the request was answered, or its last runner request was sent. */
 static bool judge_more(struct client *c)
 {
 	struct submission *s = submission_of(c);
@@ -222,7 +223,7 @@ static bool judge_more(struct client *c)
 			break;
 	}
 	if (s->judged == s->n_tests) {
-		door_give_up(c); /* there is nothing more to hear */
+		door_give_up(c); /* no more events are needed */
 		answer(c);
 		return true;
 	}
@@ -257,7 +258,7 @@ static void on_event(struct client *c, enum event_kind kind, const char *text, s
 	json_decref(event);
 }
 
-/* The stream is over without all results. */
+/* The stream ended before all results came. */
 static void on_over(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = door_answer_json(m);
@@ -318,7 +319,7 @@ static void run_tests(struct client *c)
 	door_ask(c, ROUTE_batch, FD_NONE, FD_NONE, on_batch);
 }
 
-/* A member that may be a document, or its text; a new reference, NULL: it is neither. */
+/* A member that is a document, or a string that contains one; a new reference, NULL: neither. */
 static json_t *document_of(const json_t *object, const char *name)
 {
 	json_t *value = json_object_get(object, name);
@@ -338,7 +339,7 @@ static bool is_stdio(const json_t *test)
 	return json_is_string(json_object_get(input, "stdin")) && json_is_string(json_object_get(output, "stdout"));
 }
 
-/* NULL: it can be judged. */
+/* NULL: the tests are valid. */
 static const char *read_tests(struct submission *s)
 {
 	json_t *test;
@@ -376,7 +377,7 @@ static void judge_stdio(struct client *c)
 		run_tests(c);
 }
 
-/* ---- code with a test behind it ------------------------------------------------------------------------------------- */
+/* ---- code with an appended test -------------------------------------------------------------------------------- */
 
 static void on_result(struct client *c, unsigned status, const struct message *m)
 {
@@ -400,11 +401,11 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	json_decref(result);
 }
 
-/* What a model adds to run its code by itself. */
+/* Cuts off what models add to run their code as a script. */
 static void cut_entry(char *code, const char *language)
 {
 	static const struct {
-		const char *language, *begin; /* NULL: of all */
+		const char *language, *begin; /* NULL: all languages */
 	} rows[] = {
 		{ "python", "if __name__ == \"__main__\":" },
 		{ "cpp", "int main()" },
@@ -423,7 +424,7 @@ static void cut_entry(char *code, const char *language)
 	}
 }
 
-/* The code where the test says, or else before it. */
+/* Inserts the code where the test marks it, or else puts the code before the test. */
 static char *join_test(const char *code, const char *test)
 {
 	const char *place = strstr(test, INSERT), *end = place ? strstr(place + strlen(INSERT), INSERT) : NULL;
@@ -443,7 +444,7 @@ static char *join_test(const char *code, const char *test)
 	return out.full || out.no_memory ? NULL : buf_take(&out);
 }
 
-/* NULL: it can be run. */
+/* NULL: the problem can be run. */
 static const char *read_auto(struct submission *s, json_t *labels, json_t *test)
 {
 	const char *written = fusion_text(labels, "programming_language");
@@ -489,14 +490,14 @@ static void judge_auto(struct client *c)
 	json_decref(assets);
 }
 
-/* ---- requests --------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------------------------- */
 
 static bool is_id(const json_t *v)
 {
 	return json_is_integer(v) || json_is_string(v);
 }
 
-/* Which kind of problems they are. */
+/* The supported datasets and how they are judged. */
 static const struct dataset {
 	const char *name;
 	void (*judge)(struct client *c);
@@ -505,7 +506,7 @@ static const struct dataset {
 	{ "AutoEvalV5Dataset", judge_auto }, { "AutoEvalV6Dataset", judge_auto }, { "code_contests", judge_stdio },
 };
 
-/* By the dataset's own name where that is known, else by its type. */
+/* By the dataset's own name if that is known, else by its type. */
 static const struct dataset *find_dataset(const struct submission *s)
 {
 	const char *names[] = { fusion_text(s->doc, "dataset"), fusion_text(config_of(s), "dataset_type") };

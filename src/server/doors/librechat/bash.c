@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bash.c - programs of Bash that call tools of LibreChat's host
+ * bash.c - Bash programs that call tools of LibreChat's host
  *
- * As in programmatic.c the program is run from its start each time.  Functions of Bash run in processes of their own, beside each other
- * where there is a "&", so no variable can count the calls.  What tells them apart is what is called with which input, and which one
- * of several alike it is: folders count those, since of two that make the same folder one fails.
+ * As in programmatic.c, every round runs the program from its start. Bash functions may run in processes of their own,
+ * in parallel after a "&", so a variable cannot count the calls. A call is identified by a hash of tool and input plus
+ * a number that tells identical calls apart; the number is claimed with mkdir, which succeeds for only one of several
+ * processes.
  *
- * A call whose result is not there leaves a file that says what it wants, and goes no further.  The first of them gives the others,
- * which may run beside it, a moment, and ends the program; one that comes later is asked for in the next round.
+ * A call without a result writes a file with its request and stops. The first such call waits briefly for calls that
+ * run in parallel, then kills the program; a call that comes later is requested in the next round.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "server/doors/librechat/librechat.h"
 
 #define CALLS_FOLDER "_brig_calls/"
-#define KEY_DIGITS   32 /* of the hash; then "." and a number */
+#define KEY_DIGITS   32 /* of the hash, followed by "." and the number */
 #define KEY_MAX      40
 #define CALLS_MAX    256
 
@@ -47,7 +48,7 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-/* It will stand in a program. */
+/* Checked because the key becomes part of a program. */
 static bool is_key(const char *key)
 {
 	size_t len = strlen(key);
@@ -56,7 +57,7 @@ static bool is_key(const char *key)
 	       key[KEY_DIGITS] == '.' && strspn(key + KEY_DIGITS + 1, "0123456789") == len - KEY_DIGITS - 1;
 }
 
-/* ---- the program -------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------------------------- */
 
 static void add_quoted(struct buf *out, const char *text)
 {
@@ -66,7 +67,7 @@ static void add_quoted(struct buf *out, const char *text)
 	(void)buf_adds(out, "'");
 }
 
-/* What a tool answered: a text as it is, all else as JSON. */
+/* A tool's result: a string as it is, anything else as JSON. */
 static void add_result(struct buf *out, const char *key, const json_t *found)
 {
 	const json_t *result = json_object_get(found, "result");
@@ -120,9 +121,9 @@ char *librechat_wrap_bash(const json_t *doc)
 	return out.full || out.no_memory ? NULL : buf_take(&out);
 }
 
-/* ---- what it wants -------------------------------------------------------------------------------------------------- */
+/* ---- requested calls ------------------------------------------------------------------------------------------- */
 
-/* "_brig_calls/KEY" -> KEY; NULL: the file is another one. */
+/* "_brig_calls/KEY" -> KEY; NULL: not a call file. */
 static const char *key_of(const char *path)
 {
 	const char *key = path + strlen(CALLS_FOLDER);
@@ -130,7 +131,7 @@ static const char *key_of(const char *path)
 	return strncmp(path, CALLS_FOLDER, strlen(CALLS_FOLDER)) == 0 && is_key(key) ? key : NULL;
 }
 
-/* The input as the host's tools take it: an object, or else the text itself. */
+/* The input in the form that the host's tools expect: an object, or else the text itself. */
 static json_t *input_of(const char *text, size_t len)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -165,7 +166,7 @@ json_t *librechat_bash_calls(json_t *doc, const json_t *result)
 	{
 		const char *key = key_of(text_of(artifact, "path"));
 
-		/* What is no text is base64, and no call. */
+		/* A file that is not text comes as base64 and is not a call. */
 		if (key && str_eq(text_of(artifact, "content_encoding"), "utf-8"))
 			add_call(json_object_get(doc, "keys"), calls, key, json_object_get(artifact, "content"));
 	}

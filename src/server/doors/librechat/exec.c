@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec.c - one program of LibreChat's, with its files
+ * exec.c - runs one program for LibreChat, with its files
  *
- *	files that it names, from each storage session -> the run -> what it left as a new storage session -> the answer
+ *	fetch the named files from each storage session -> run -> keep new files in a new storage session -> answer
  *
- * With a hint it is a call of a stateful session, which has files of its own (runtime.c).
+ * A call with a hint belongs to a stateful session, which has files of its own (runtime.c).
  *
- * The client shows a model neither bodies of errors nor their codes: what the model is to know is a 200 with the reason on stderr.
+ * The client shows the model neither error bodies nor status codes, so whatever the model must know is sent as status
+ * 200 with the reason on stderr.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-/* ---- what comes out ------------------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------------------------- */
 
 static void answer(struct client *c)
 {
@@ -111,7 +112,10 @@ struct bytes librechat_content(const json_t *artifact, char **raw)
 	return (struct bytes){ n < 0 ? NULL : *raw, n < 0 ? 0 : (size_t)n };
 }
 
-/* What programs keep for themselves, in the home that is also here, is no file that anybody made: matplotlib's fonts, compiled Python. */
+/*
+ * Caches that programs write to their home, which is the same folder (matplotlib's fonts, compiled Python), are not
+ * output files.
+ */
 static bool is_cache(const char *name)
 {
 	static const char *const folders[] = { ".cache/", ".config/matplotlib/", ".npm/" };
@@ -122,7 +126,7 @@ static bool is_cache(const char *name)
 	return strncmp(name, "__pycache__/", strlen("__pycache__/")) == 0 || strstr(name, "/__pycache__/");
 }
 
-/* A file that is new or another now. */
+/* Adds a new or changed file to the output. */
 static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 {
 	const char *name = text_of(artifact, "path");
@@ -146,7 +150,7 @@ static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 		(void)json_object_set_new(file, "modified_from",
 					  json_pack("{s:s, s:s}", "id", from->id, "storage_session_id", from->session));
 	if (from)
-		from->is_there = false; /* told already */
+		from->is_there = false; /* reported already */
 	(void)json_array_append_new(e->fresh, file);
 }
 
@@ -167,7 +171,7 @@ bool librechat_is_deleted(const json_t *result, const char *name)
 	return false;
 }
 
-/* Files that were there before: as they were, or gone. */
+/* Adds the input files to the response, as inherited or deleted. */
 static void take_inputs(struct librechat_exec *e, const json_t *result)
 {
 	json_t *gone = json_array();
@@ -189,7 +193,7 @@ static void take_inputs(struct librechat_exec *e, const json_t *result)
 	json_decref(gone);
 }
 
-/* What the program wrote there, and what brig has to say to a model. */
+/* The program's stderr, followed by brig's messages for the model. */
 json_t *librechat_errors(const json_t *result)
 {
 	static const struct {
@@ -217,7 +221,7 @@ json_t *librechat_errors(const json_t *result)
 	return json_stringn(buf_str(&text), str_utf8_prefix(buf_str(&text), text.len));
 }
 
-/* A refusal that the model is to read. */
+/* A refusal that the model gets to read. */
 static void say_refused(struct client *c, const char *why)
 {
 	char run[17] = "refused";
@@ -293,7 +297,7 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	json_decref(result);
 }
 
-/* ---- the run ----------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------------------------- */
 
 static const char *language_of(const char *lang)
 {
@@ -309,7 +313,7 @@ static const char *language_of(const char *lang)
 	return NULL;
 }
 
-/* The program lies among the files: not under the name of one of them. */
+/* The program is stored among the input files, so it must not take the name of one. */
 static void put_name(const struct librechat_exec *e, struct buf *fields)
 {
 	char name[32];
@@ -357,7 +361,7 @@ static void run(struct client *c)
 	door_ask(c, ROUTE_execute, files, FD_NONE, on_result);
 }
 
-/* ---- what goes in --------------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------------------------- */
 
 static void fetch_next(struct client *c);
 
@@ -384,7 +388,7 @@ static void on_archive(struct client *c, unsigned status, const struct message *
 	fetch_next(c);
 }
 
-/* Of the first storage session that was not asked yet, all files; what is not there the program will miss, and say so. */
+/* Fetches all named files of the next storage session. Missing files are ignored here; the program reports them. */
 static void fetch_next(struct client *c)
 {
 	struct librechat_exec *e = exec_of(c);
@@ -403,7 +407,7 @@ static void fetch_next(struct client *c)
 	door_ask(c, ROUTE_workspace_archive, FD_NONE, FD_NONE, on_archive);
 }
 
-/* NULL: all of them can be used. */
+/* NULL: the file list is valid. */
 static const char *read_refs(struct librechat_exec *e)
 {
 	json_t *list = json_object_get(e->doc, "files"), *ref;
@@ -424,12 +428,12 @@ static const char *read_refs(struct librechat_exec *e)
 		if (!librechat_is_name(r->name))
 			return "a file needs a name that stays in its folder";
 		if (librechat_is_file(r->id) && librechat_is_session(r->session))
-			e->n_refs++; /* others were never ours, and are missing */
+			e->n_refs++; /* other ids cannot be ours, so those files are missing */
 	}
 	return NULL;
 }
 
-/* NULL: the rest of it, too. */
+/* NULL: the other members are valid. */
 static const char *wrong_with(const json_t *doc)
 {
 	const json_t *code = json_object_get(doc, "code"), *args = json_object_get(doc, "args"), *arg;
@@ -463,7 +467,7 @@ struct librechat_exec *librechat_new(struct client *c)
 	return e;
 }
 
-/* NULL: there is none that could be one. */
+/* NULL: there is no usable hint. */
 static const char *hint_of(const json_t *doc)
 {
 	const json_t *hint = json_object_get(doc, "runtime_session_hint");

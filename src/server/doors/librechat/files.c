@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - files of LibreChat's: uploaded, listed, fetched, removed */
+/* files.c - upload, listing, download and removal of LibreChat's files */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -21,7 +21,7 @@ void librechat_new_id(bool read_only, char dst[LIBRECHAT_ID_LEN + 1])
 {
 	dst[0] = read_only ? 'r' : 'f';
 	if (id_random(dst + 1, LIBRECHAT_ID_LEN - 1) < 0)
-		dst[0] = '\0'; /* which is none */
+		dst[0] = '\0'; /* no id */
 }
 
 bool librechat_is_read_only(const char *id)
@@ -73,7 +73,7 @@ void librechat_error(struct client *c, unsigned status, const char *message)
 	door_reply(c, status, json_pack("{s:s%}", "error", message, str_utf8_prefix(message, strlen(message))));
 }
 
-/* With a key to check them by, requests that it has not signed are strangers', whatever else they have. */
+/* If a JWT key is configured, requests without a valid JWT are refused, whatever brig key they carry. */
 bool librechat_lets_in(struct client *c)
 {
 	static const char word[] = "Bearer ";
@@ -96,12 +96,12 @@ bool librechat_lets_in(struct client *c)
 struct upload {
 	bool is_batch;
 	char kind[VALUE_MAX], id[VALUE_MAX], read_only[VALUE_MAX];
-	char *value; /* that the present part fills; NULL: a file, or something that is left out */
+	char *value; /* buffer for the current part; NULL: a file part, or one to skip */
 	size_t value_len;
 	bool in_file;
 	char name[ARCHIVE_PATH_MAX + 1];
 	struct buf content, tar;
-	json_t *files, *wrong; /* those that are kept; those that are not, with why */
+	json_t *files, *wrong; /* files stored; files refused, with the reason */
 };
 
 static void upload_free(void *p)
@@ -115,7 +115,7 @@ static void upload_free(void *p)
 	free(u);
 }
 
-/* Browsers write a quotation mark as %22 and a line end as %0A or %0D. */
+/* Browsers write a quotation mark as %22 and line ends as %0A or %0D. */
 static void unescape(const char *from, char *dst, size_t size)
 {
 	size_t n = 0;
@@ -173,14 +173,14 @@ static bool end_part(struct upload *u)
 								len, "error", "a file cannot have this name"));
 		return true;
 	}
-	/* read_only is a part as well, and stands before or behind: the id is chosen when all have come. */
+	/* The read_only part may come before or after the files: mark_read_only() sets the final id at the end. */
 	librechat_new_id(false, id);
 	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
 	(void)json_array_append_new(u->files, json_pack("{s:s, s:s}", "fileId", id, "filename", name));
 	return id[0] && json_array_size(u->files) <= ARCHIVE_FILES_MAX && ustar_add_file(&u->tar, path, &content);
 }
 
-/* NULL: all of it is read. */
+/* NULL: the form was read completely. */
 static const char *read_form(struct upload *u, struct client *c)
 {
 	const char *bytes = buf_str(&c->req->body);
@@ -206,7 +206,10 @@ static const char *read_form(struct upload *u, struct client *c)
 	return multipart_end(&m) ? NULL : m.why;
 }
 
-/* Ids of files that are read-only begin otherwise: in the list and, at the same length, in the archive. */
+/*
+ * Read-only files have ids with another first character, of the same length: changes them in the list (rename_files()
+ * does so in the archive).
+ */
 static void mark_read_only(struct upload *u)
 {
 	json_t *file;
@@ -238,7 +241,7 @@ static void answer_upload(struct client *c, const struct upload *u, const char *
 	door_reply(c, 200, doc);
 }
 
-/* Too much to do and other refusals of the runner's, as this protocol knows them. */
+/* Relays a refusal of the runner in this protocol's terms. */
 static void refuse(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = door_answer_json(m);
@@ -259,7 +262,7 @@ static void on_put(struct client *c, unsigned status, const struct message *m)
 	json_decref(doc);
 }
 
-/* The archive anew, with the ids that the list has. */
+/* Rebuilds the archive with the read-only ids. */
 static bool rename_files(struct upload *u)
 {
 	struct archive a = { .bytes = u->tar.data, .len = u->tar.len };
@@ -329,9 +332,9 @@ void librechat_upload_batch(struct client *c)
 	upload(c, true);
 }
 
-/* ---- looking ---------------------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------------------------- */
 
-/* Asks about the storage session of the path; false: it cannot be one, and that was answered. */
+/* Asks the runner about the storage session in the path; false: the id is invalid, and the request was answered. */
 static bool ask_session(struct client *c, enum route route,
 			void (*on_answer)(struct client *c, unsigned status, const struct message *m))
 {
@@ -372,7 +375,7 @@ void librechat_download(struct client *c)
 	(void)ask_session(c, ROUTE_workspace_archive, on_download);
 }
 
-/* "main.tar.gz" -> ".gz"; "" where there is none. */
+/* "main.tar.gz" -> ".gz"; "" if there is none. */
 static const char *extension_of(const char *name)
 {
 	const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
@@ -392,7 +395,7 @@ static json_t *file_document(const struct client *c, const char *path, const jso
 			 json_object_get(session, "created"), "metadata", "original-filename", own);
 }
 
-/* The documents of all files of a session, or of the one that the path names. */
+/* Descriptions of all files of a session, or of the one that the path names. */
 static json_t *documents(const struct client *c, const json_t *session)
 {
 	const char *wanted = c->req->call->path;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jwt.c - three parts with dots between them: head, claims, signature; each base64 of the alphabet for addresses, without padding
+ * jwt.c - JWTs: header, claims and signature, joined by dots, each in URL-safe base64 without padding
  *
- * The signature is looked at before anything of the claims is read, and the head says nothing that is believed: one algorithm is taken,
- * that of the key.  What is signed is the text as it came.
+ * The signature, which covers the text as received, is verified before any claim is read. The header is not trusted to
+ * choose an algorithm: only that of the key is accepted.
  */
 #include "server/doors/librechat/jwt.h"
 
@@ -17,12 +17,12 @@
 #define PART_MAX   6000
 #define ISSUER     "librechat"
 #define AUDIENCE   "codeapi"
-#define LASTS_MAX  300 /* seconds, as LibreChat makes them */
-#define CLOCKS     60  /* that clocks of two hosts may differ */
+#define LASTS_MAX  300 /* seconds, as LibreChat issues them */
+#define CLOCKS     60  /* seconds of clock skew to tolerate */
 #define DER_PREFIX "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
 #define DER_LEN    (sizeof(DER_PREFIX) - 1)
 
-/* How many bytes, at most size of them in dst; -1: it is no such text. */
+/* Returns the number of bytes, at most size; -1: invalid text. */
 static ssize_t decode(const char *text, size_t len, void *dst, size_t size)
 {
 	char plain[PART_MAX + 4];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tokens that an installation of LibreChat signs for each of its requests, where it has a key to sign with (CODEAPI_JWT_PRIVATE_KEY).
+ * The JWT that LibreChat signs for each of its requests, if it has a signing key (CODEAPI_JWT_PRIVATE_KEY).
  *
- * They say which of its users asks, for five minutes at most, and come beside brig's own key, which says what may be done.  With
- * `brig serve --librechat-jwt-key` every request of the door has to have one that is good: then somebody who has found out an address
- * with a key in it can do nothing with it.
+ * A token names the LibreChat user and is valid for five minutes at most. It comes in addition to brig's own key, which
+ * decides what the request may do. With `brig serve --librechat-jwt-key`, every request to the door must carry a valid
+ * token, so a leaked URL with a key in it is not enough.
  */
 #ifndef SERVER_DOORS_LIBRECHAT_JWT_H
 #define SERVER_DOORS_LIBRECHAT_JWT_H
@@ -14,10 +14,10 @@
 
 #define JWT_KEY_HEX (2 * SIGN_PUB_LEN)
 
-/* The public key of a file's text, PEM or JWK, as hex digits.  Ed25519 only. */
+/* Reads a public key in PEM or JWK form into hex digits. Ed25519 only. */
 int jwt_read_key(const char *text, char ret_hex[JWT_KEY_HEX + 1], struct brig_error *err);
 
-/* NULL: it is good at this moment (seconds of the wall clock); else why not. */
+/* NULL: the token is valid at time now (seconds since the epoch); else the reason why not. */
 const char *jwt_fault(const char *token, size_t len, const char *key_hex, int64_t now);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * programmatic.c - programs of LibreChat's that call tools of its host
+ * programmatic.c - programs that call tools of LibreChat's host
  *
- *	request -> the run, until it waits for a tool -> tool_call_required
- *	results -> the run from its start, which is given them -> ... -> completed
+ *	request -> run until the program waits for a tool -> tool_call_required
+ *	results -> run from the start with the results so far -> ... -> completed
  *
- * The host calls the tools: a program only ever says which it wants, by a file that it leaves.  Between two rounds the program and the
- * results so far are a workspace of the runner's, whose id is the token to go on with; who has another key has no use for it.
+ * The host calls the tools; the program only requests calls, in a file that it leaves. Between two rounds, the program
+ * and the results so far are kept in a workspace of the runner, whose id is the continuation token; it is useless with
+ * another key.
  *
- * Programs may await at their top level, which Python takes only from code that is compiled so.  So the program stands in the one that is run as
- * a text, which the inspection reads as well, and more strictly than if it stood there itself.  One that returns from its top level, which
- * upstream lets it, becomes a function.  Programs of Bash are bash.c's.
+ * Programs may use await at top level, which Python allows only in code compiled for it. So the wrapper contains the
+ * program as a string, which the inspection reads too, and more strictly than plain code. A program with a return at
+ * top level, which upstream allows, becomes a function. Bash programs are handled by bash.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,13 +39,14 @@ static const char program[] =
 	"            raise RuntimeError(found.get('error_message') or 'the tool failed')\n"
 	"        return found.get('result')\n"
 	"    _pending.append({'id': ident, 'name': name, 'input': arguments})\n"
-	"    if not _waits:\n" /* the loop is the program's own, asyncio.run(), which nobody watches */
+	/* the program runs a loop of its own with asyncio.run(), which _main() does not watch */
+	"    if not _waits:\n"
 	"        await _others()\n"
 	"        _leave()\n"
 	"        raise SystemExit(0)\n"
 	"    _asked.set()\n"
 	"    await asyncio.get_running_loop().create_future()\n"
-	"async def _others():\n" /* that run beside it ask now, too */
+	"async def _others():\n" /* lets tasks that run in parallel make their calls, too */
 	"    for _ in range(100):\n"
 	"        await asyncio.sleep(0)\n"
 	"def _leave():\n"
@@ -76,13 +78,14 @@ static const char program[] =
 	"                    flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
 	"    whole.body[0].body = tree.body\n"
 	"    return compile(whole, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
-	"_space = {'__name__': '__main__', 'asyncio': asyncio, 'json': json,\n" /* programs count on these two */
+	/* programs rely on these two modules */
+	"_space = {'__name__': '__main__', 'asyncio': asyncio, 'json': json,\n"
 	"          **{own: _make(name) for own, name in _tools.items()}}\n"
 	"_started = eval(_compile(), _space)\n"
-	"if _started is not None:\n" /* else it awaits nothing, and is over */
+	"if _started is not None:\n" /* otherwise the program had no await and is done */
 	"    asyncio.run(_main(_started))\n";
 
-/* ---- the program ------------------------------------------------------------------------------------------------ */
+/* ---- the program ----------------------------------------------------------------------------------------------- */
 
 void librechat_function_name(const char *tool, const char *joins, const char *const words[], char *dst, size_t size)
 {
@@ -125,7 +128,7 @@ static json_t *functions_of(const json_t *doc)
 	return functions;
 }
 
-/* A document as a text of Python's that its own reader of JSON takes. */
+/* Adds a document as a Python string literal that json.loads() parses. */
 static bool add_document(struct buf *out, const char *name, json_t *doc)
 {
 	AUTO_FREE char *inner = doc ? json_dumps(doc, JSON_COMPACT) : NULL, *literal = NULL;
@@ -134,7 +137,7 @@ static bool add_document(struct buf *out, const char *name, json_t *doc)
 	literal = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
 	json_decref(text);
 	json_decref(doc);
-	if (literal) /* which may be long */
+	if (literal) /* may be long, so it is added without formatting */
 		(void)(buf_addf(out, "%s = json.loads(", name) && buf_adds(out, literal) && buf_adds(out, ")\n"));
 	return literal != NULL;
 }
@@ -165,7 +168,7 @@ char *librechat_wrap(const json_t *doc)
 	return out.full || out.no_memory ? NULL : buf_take(&out);
 }
 
-/* ---- what it wants ----------------------------------------------------------------------------------------------------- */
+/* ---- requested calls ------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -188,7 +191,7 @@ static void on_kept(struct client *c, unsigned status, const struct message *m)
 	json_decref(doc);
 }
 
-/* The request with all results so far, for the next round. */
+/* Keeps the request with all results so far for the next round. */
 static void keep_state(struct client *c, json_t *calls, const json_t *result)
 {
 	struct librechat_exec *e = c->req->call->state;
@@ -206,7 +209,7 @@ static void keep_state(struct client *c, json_t *calls, const json_t *result)
 		door_ask(c, ROUTE_workspace_put, files, FD_NONE, on_kept);
 }
 
-/* NULL: it wants none. */
+/* NULL: the program made no calls. */
 static json_t *calls_of(const json_t *result)
 {
 	const json_t *artifact;
@@ -220,7 +223,7 @@ static json_t *calls_of(const json_t *result)
 
 		if (!str_eq(text_of(artifact, "path"), CALLS_FILE) || !json_is_string(content))
 			continue;
-		/* The program may have written it: it is text of a stranger's. */
+		/* the program may have written anything here: untrusted */
 		calls = door_parse(json_string_value(content), json_string_length(content), &err);
 		if (json_is_array(calls) && json_array_size(calls) > 0)
 			return calls;
@@ -271,9 +274,9 @@ bool librechat_take_calls(struct client *c, const json_t *result)
 	return true;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------------------------- */
 
-/* What the client found out becomes results: an object, by the number of the call.  NULL: all of them can be used. */
+/* Adds the client's results to the state, keyed by call id. NULL: all of them are valid. */
 static const char *add_results(json_t *state, const json_t *list)
 {
 	json_t *results = json_object_get(state, "results"), *result;
@@ -290,7 +293,7 @@ static const char *add_results(json_t *state, const json_t *list)
 	return NULL;
 }
 
-/* NULL: tools are as they must be. */
+/* NULL: the tools are valid. */
 static const char *wrong_with(const json_t *doc)
 {
 	const json_t *tools = json_object_get(doc, "tools"), *tool, *lang = json_object_get(doc, "lang");
@@ -318,7 +321,7 @@ static void on_state(struct client *c, unsigned status, const struct message *m)
 
 	if (bytes && archive_next(&a, &f, NULL) > 0 && str_eq(f.path, STATE_FILE))
 		state = door_parse(f.data, f.len, &err);
-	/* A workspace can have been made otherwise, with anything in it. */
+	/* The token may name any workspace of this owner, with any content. */
 	if (!state || !json_is_object(json_object_get(state, "results")) || wrong_with(state)) {
 		json_decref(state);
 		door_error(c, status == 200 || status == 404 ? 400 : status, "there is nothing to go on with");
@@ -382,7 +385,7 @@ static void cancelled(struct client *c)
 	door_reply(c, 200, json_pack("{s:s}", "status", "ok"));
 }
 
-/* A run ends when whoever asked for it hangs up, which the client does as well. */
+/* Nothing to do: the client also disconnects from its run, which ends it. */
 void librechat_cancel(struct client *c)
 {
 	door_when_let_in(c, cancelled);

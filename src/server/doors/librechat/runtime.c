@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime.c - stateful sessions of LibreChat's: what is in /mnt/data at the end of a call is there in the next one
+ * runtime.c - stateful sessions of LibreChat: /mnt/data keeps its contents from call to call
  *
- * That is all that they promise: each call is a new process in a cell of its own, with a /tmp of its own.  So a session is a workspace of
- * the runner's, which its client's hint stands for.  The front remembers which; it forgets, as a machine may that is reset, and then the
- * next call begins with what it is sent.  Files that a call names cover those of the session: the client has looked at them since.
+ * The protocol promises no more than that: each call is a new process in a cell of its own, with a /tmp of its own. So
+ * a session is a workspace of the runner, identified by the client's hint. The mapping is kept in the front's memory
+ * and may be lost, as the state of a machine may; the next call then starts with only the files sent with it. Files
+ * named in a call override those of the session: the client has seen them since.
  *
- *	hint -> who asks -> the session's workspace -> the run, with its files -> what that left, as the session's next workspace -> answer
+ *	hint -> authenticate -> fetch the session's workspace -> run with its files -> store the files left as the session's
+ *	next workspace -> answer
  */
 #include <string.h>
 #include <sys/queue.h>
@@ -20,11 +22,11 @@
 
 #define RUNTIMES_MAX    1024
 #define RUNTIMES_OF_ONE 128
-#define IDLE_NS         (24 * 3600 * NS_PER_SEC) /* as long as its workspace is kept */
+#define IDLE_NS         (24 * 3600 * NS_PER_SEC) /* the lifetime of the workspace */
 
 struct runtime {
-	TAILQ_ENTRY(runtime) entry;                        /* in the order of last use */
-	char id[LIBRECHAT_RUNTIME_LEN + 1], workspace[65]; /* workspace: "": it has no file */
+	TAILQ_ENTRY(runtime) entry;                        /* in order of last use */
+	char id[LIBRECHAT_RUNTIME_LEN + 1], workspace[65]; /* workspace "": the session has no files */
 	char who[sizeof(((struct request *)0)->who)], hint[LIBRECHAT_HINT_MAX + 1];
 	uint64_t used_ns;
 };
@@ -34,7 +36,7 @@ struct librechat_runtimes {
 	size_t n;
 };
 
-/* ---- which there are -------------------------------------------------------------------------------------------- */
+/* ---- list of sessions ------------------------------------------------------------------------------------------ */
 
 static void forget(struct front *f, struct runtime *r)
 {
@@ -80,7 +82,7 @@ static struct runtime *find(struct client *c, const char *hint)
 	return NULL;
 }
 
-/* The oldest of this owner goes where it has too many, else the oldest of all. */
+/* If this owner has too many sessions, its oldest is dropped; else if there are too many in all, the oldest of all. */
 static void make_room(struct client *c)
 {
 	struct front *f = c->front;
@@ -101,7 +103,7 @@ static void make_room(struct client *c)
 		forget(f, TAILQ_FIRST(&f->librechat->list));
 }
 
-/* Without memory for it the next call begins anew. */
+/* If memory is short, the session is lost and the next call starts anew. */
 static void remember(struct client *c, const struct librechat_exec *e, const char *workspace)
 {
 	struct runtime *r = find(c, e->hint);
@@ -123,7 +125,7 @@ static void remember(struct client *c, const struct librechat_exec *e, const cha
 	(void)str_copy(r->workspace, sizeof(r->workspace), workspace);
 }
 
-/* ---- before the run ----------------------------------------------------------------------------------------------- */
+/* ---- before the run -------------------------------------------------------------------------------------------- */
 
 static struct librechat_exec *exec_of(struct client *c)
 {
@@ -146,7 +148,7 @@ static void on_workspace(struct client *c, unsigned status, const struct message
 	if (bytes)
 		(void)buf_add(&e->kept, bytes, len);
 	if (!bytes || e->kept.full || e->kept.no_memory)
-		(void)begin_anew(e); /* it was removed meanwhile */
+		(void)begin_anew(e); /* the workspace was removed meanwhile, or does not fit */
 	e->then(c);
 }
 
@@ -199,7 +201,7 @@ bool librechat_add_kept(struct librechat_exec *e)
 	return is_good;
 }
 
-/* ---- and after it ----------------------------------------------------------------------------------------------------- */
+/* ---- after the run --------------------------------------------------------------------------------------------- */
 
 static bool is_changed(const json_t *result, const char *path)
 {
@@ -223,7 +225,7 @@ static bool is_held(struct librechat_exec *e, const char *path)
 	return ref && librechat_is_read_only(ref->id);
 }
 
-/* What was there and is as it was. */
+/* Adds the input files that the run left unchanged. */
 static bool add_unchanged(struct librechat_exec *e, const json_t *result, struct buf *tar, bool *ret_differs)
 {
 	struct archive a = { .bytes = buf_str(&e->before), .len = e->before.len };
@@ -265,7 +267,7 @@ static void on_removed(struct client *c, unsigned status UNUSED, const struct me
 	exec_of(c)->then(c);
 }
 
-/* The one before is of no more use. */
+/* Records the new workspace and removes the previous one. */
 static void replace(struct client *c, const char *workspace)
 {
 	struct librechat_exec *e = exec_of(c);
@@ -286,7 +288,7 @@ static void on_kept(struct client *c, unsigned status, const struct message *m)
 
 	if (id)
 		replace(c, id);
-	else /* there is no room: what was kept before stays */
+	else /* no room: the session keeps its previous files */
 		exec_of(c)->then(c);
 	json_decref(doc);
 }
@@ -300,7 +302,7 @@ void librechat_keep_runtime(struct client *c, const json_t *result, void (*then)
 
 	e->then = then;
 	if (!add_unchanged(e, result, &tar, &differs) || !add_new(e, result, &tar, &differs)) {
-		then(c); /* likewise */
+		then(c); /* no room: the session keeps its previous files */
 		return;
 	}
 	if (!differs || tar.len == 0) {

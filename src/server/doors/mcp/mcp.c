@@ -11,7 +11,8 @@
 #include "mcp_shared/text.h"
 #include "mcp_shared/tool_list.h"
 
-#define PLAIN_MAX (64 * KiB) /* a message of so many bytes has not too many values */
+/* shorter messages cannot hold too many values, so they are parsed without door_parse() */
+#define PLAIN_MAX (64 * KiB)
 
 static const char instructions[] = ERA_INSTRUCTIONS " Nothing is kept between calls. " ERA_ADVICE;
 
@@ -41,7 +42,7 @@ void mcp_error(struct client *c, unsigned status, const char *message)
 	const struct mcp_request *r = mcp_request_of(c);
 	bool is_busy = status == 429 || status == 503;
 
-	/* A client gives up a server that fails by status; one call that does is another matter. */
+	/* Clients give up on a server that fails with an HTTP status, but not on one that fails a single call. */
 	if (r && r->m.id && (is_busy || status == 500))
 		mcp_refuse(c, 200, is_busy ? RPC_BUSY : RPC_INTERNAL, message, NULL);
 	else
@@ -64,7 +65,7 @@ static void accepted(struct client *c)
 
 const json_t *mcp_tool_list(void)
 {
-	static json_t *tools; /* they do not change */
+	static json_t *tools; /* loaded once, never changes */
 
 	if (!tools)
 		tools = tools_load(false, NULL);
@@ -136,8 +137,8 @@ static void on_templates_list(struct client *c)
 
 struct method {
 	const char *name;
-	bool legacy, modern;  /* eras that have it */
-	const char *named_by; /* the member of params that Mcp-Name repeats; NULL: none */
+	bool legacy, modern;  /* the eras that have the method */
+	const char *named_by; /* the member of params that the Mcp-Name header repeats; NULL: none */
 	void (*fn)(struct client *c);
 };
 
@@ -160,9 +161,9 @@ static const struct method *find_method(const struct mcp_request *r)
 	return NULL;
 }
 
-/* ---- the legacy era --------------------------------------------------------------------------------------------- */
+/* ---- the legacy era -------------------------------------------------------------------------------------------- */
 
-/* The session that the request names; NULL: it has been answered. */
+/* The session that the request names; NULL: the request was answered. */
 static struct mcp_session *take_session(struct client *c)
 {
 	const char *id = door_line(c, "Mcp-Session-Id");
@@ -205,16 +206,16 @@ static void take_legacy(struct client *c)
 	accepted(c);
 }
 
-/* ---- the modern era --------------------------------------------------------------------------------------------- */
+/* ---- the modern era -------------------------------------------------------------------------------------------- */
 
-/* A version of that era, served or not. */
+/* True for a version of the modern era, supported or not. */
 static bool is_modern_version(const char *version)
 {
 	return version && strlen(version) == strlen(ERA_MODERN) && strcmp(version, ERA_MODERN) >= 0 &&
 	       version[0] <= '9';
 }
 
-/* Whether a line says what the message does; what is not ASCII comes as "=?base64?...?=". */
+/* True if the header repeats the message's value; non-ASCII values are sent as "=?base64?...?=". */
 static bool line_says(const struct client *c, const char *name, const char *wanted)
 {
 	static const char front[] = "=?base64?", end[] = "?=";
@@ -280,7 +281,7 @@ static void take_modern(struct client *c)
 		mcp_refuse(c, 404, RPC_NO_METHOD, "there is no such method", NULL);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------------------------- */
 
 static void request_release(void *state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sessions.c - sessions of the legacy era: an id, whose it is, and which calls run in it.
+ * sessions.c - sessions of the legacy era: id, owner and running calls.
  *
- * They are few and forgotten: SESSIONS_OF_ONE of each owner and SESSIONS_MAX in all; the one that was not used for the longest
- * time goes first, one with running calls never; what was not used for IDLE_NS is gone.  The list is in the order of last use.
+ * Limits: SESSIONS_OF_ONE per owner and SESSIONS_MAX in all. Beyond them the least recently used session without
+ * running calls is dropped; sessions idle for IDLE_NS expire. The list is in order of last use.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void forget_old(struct front *f)
 	}
 }
 
-/* Makes room for one more of this owner; false: all of them are in use. */
+/* Makes room for one more session of this owner; false: all candidates have running calls. */
 static bool make_room(struct front *f, const char *who)
 {
 	struct mcp_session *s, *oldest = NULL, *own = NULL;
@@ -125,7 +125,7 @@ struct mcp_session *mcp_session_find(struct client *c, const char *id)
 	return s;
 }
 
-/* ---- what runs in one ------------------------------------------------------------------------------------------ */
+/* ---- running calls --------------------------------------------------------------------------------------------- */
 
 void mcp_session_add(struct mcp_session *s, struct client *c)
 {
@@ -143,14 +143,15 @@ void mcp_session_drop(struct mcp_request *r)
 	r->client = NULL;
 }
 
-/* Its stream ends as one that is whole, without an answer in it. */
+/* Ends the stream properly, but without an answer in it. */
 static void cancel(struct mcp_request *r)
 {
 	struct client *c = r->client;
 
 	mcp_session_drop(r);
 	door_give_up(c);
-	c->is_last |= c->in_at < c->in.len; /* nobody comes back to what it sent behind the call */
+	/* unread input behind the call would never be parsed: close the connection afterwards */
+	c->is_last |= c->in_at < c->in.len;
 	if (c->req->was_streaming || door_stream_begin(c, "text/event-stream"))
 		door_stream_end(c);
 }
@@ -170,7 +171,7 @@ void mcp_session_end(struct front *f, struct mcp_session *s)
 {
 	struct mcp_request *r;
 
-	while ((r = TAILQ_FIRST(&s->running)) && r->client) /* which each has that is in the list */
+	while ((r = TAILQ_FIRST(&s->running)) && r->client) /* always set for list members */
 		cancel(r);
 	forget(f, s);
 }

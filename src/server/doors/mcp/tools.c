@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools.c - calls of tools, and resources that are read
+ * tools.c - tool calls and resource reads
  *
- * A tool is a route of the API: its arguments become the document that a client of the API would send, which is read as that
- * one is, and its answer becomes what `brig mcp` shows.  A run streams; its result is in its last event.
+ * A tool is a route of the API: its arguments are converted to the document that an API client would send, which goes
+ * through the same parser, and the answer is shown as `brig mcp` does. A run is streamed; its result is in the last
+ * event.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +23,15 @@ struct mcp_tool {
 	const char *name;
 	enum route route;
 	bool is_run;
-	/* The document of the route; NULL: err says why it cannot be.  No function: the route has none. */
+	/*
+	 * Converts the arguments to the route's document; NULL: err says why it cannot. No function: the route takes
+	 * none.
+	 */
 	json_t *(*document)(const json_t *args, struct brig_error *err);
 	void (*show)(const json_t *args, json_t *doc, struct answer *a);
 };
 
-/* ---- arguments as documents ------------------------------------------------------------------------------------- */
+/* ---- arguments as documents ------------------------------------------------------------------------------------ */
 
 static void copy(json_t *to, const char *as, const json_t *args, const char *name)
 {
@@ -55,7 +59,7 @@ static json_t *run_document(const json_t *args, struct brig_error *err UNUSED)
 	}
 	(void)json_object_set_new(doc, "options", options);
 	(void)json_object_set_new(doc, "inline_artifacts", json_string("4m"));
-	if (json_array_size(json_object_get(doc, "artifacts")) == 0) /* all of them: images are shown */
+	if (json_array_size(json_object_get(doc, "artifacts")) == 0) /* all of them, because images are shown */
 		(void)json_object_set_new(doc, "artifacts", json_pack("[s]", "**"));
 	return doc;
 }
@@ -86,7 +90,7 @@ static json_t *receipt_document(const json_t *args, struct brig_error *err UNUSE
 	return doc;
 }
 
-/* ---- documents as answers ---------------------------------------------------------------------------------------- */
+/* ---- documents as answers -------------------------------------------------------------------------------------- */
 
 static void show_result(const json_t *args, json_t *doc, struct answer *a)
 {
@@ -140,9 +144,9 @@ static const struct mcp_tool tools[] = {
 	{ "verify_receipt", ROUTE_verify_receipt, false, receipt_document, show_check_of_receipt },
 };
 
-/* ---- streams ------------------------------------------------------------------------------------------------------ */
+/* ---- streams --------------------------------------------------------------------------------------------------- */
 
-/* One message as an event; takes it.  False: the client is gone. */
+/* Sends one message as an event; takes it. False: the client is gone. */
 static bool stream_message(struct client *c, json_t *message)
 {
 	AUTO_FREE char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
@@ -158,7 +162,7 @@ static bool stream_message(struct client *c, json_t *message)
 	return door_stream_put(c, event.data, event.len);
 }
 
-/* Takes the message, which answers the request. */
+/* Sends the answer; takes the message. */
 static void send_last(struct client *c, json_t *message)
 {
 	if (!c->req->was_streaming)
@@ -169,7 +173,7 @@ static void send_last(struct client *c, json_t *message)
 
 static bool begin_stream(struct client *c)
 {
-	static const char hello[] = ": brig\n\n"; /* with it the wait for silence begins */
+	static const char hello[] = ": brig\n\n"; /* starts the interval that on_quiet() measures */
 
 	if (c->req->was_streaming)
 		return true;
@@ -177,7 +181,7 @@ static bool begin_stream(struct client *c)
 	return door_stream_begin(c, "text/event-stream") && door_stream_put(c, hello, strlen(hello));
 }
 
-/* A client that does not read hears less of it. */
+/* Sends progress, but skips it while the client reads too slowly. */
 static bool tell(struct client *c)
 {
 	struct mcp_request *r = mcp_request_of(c);
@@ -228,9 +232,9 @@ static void on_event(struct client *c, enum event_kind kind, const char *text, s
 	json_decref(event);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
-/* What the service refuses: too much to do and its own faults are errors of the protocol, the rest is for the model. */
+/* Converts a refusal: overload and failures of the service become protocol errors, the rest goes to the model. */
 static void take_refusal(unsigned status, const json_t *doc, struct answer *a)
 {
 	bool is_busy = status == 429 || status == 503 || status == 504;
@@ -275,9 +279,9 @@ static void on_answer(struct client *c, unsigned status, const struct message *m
 	answer_release(&a);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------------------------- */
 
-/* What is wrong with arguments is told to the model, which can correct it. */
+/* Errors in arguments go to the model, which can correct them. */
 static void refuse_arguments(struct client *c, const char *why)
 {
 	struct answer a = { .content = json_array() };
@@ -292,7 +296,7 @@ static bool is_word(const char *text)
 	return *text && *text != '-' && strspn(text, WORD_LETTERS) == strlen(text) && strlen(text) <= 64;
 }
 
-/* The tool's arguments as fields. */
+/* Adds the tool's arguments to the fields. */
 static int put_arguments(struct client *c, struct buf *fields, int *ret_files, struct brig_error *err)
 {
 	const struct mcp_request *r = mcp_request_of(c);
@@ -360,7 +364,7 @@ void mcp_call_tool(struct client *c)
 		call_tool(c);
 }
 
-/* ---- resources ---------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------------------------- */
 
 static void on_resource(struct client *c, unsigned status, const struct message *m)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files.c - files of a job of Piston's, as the runner takes them
+ * files.c - files of a Piston job, as the runner takes them
  *
- * The entry is the code.  Alone, or in a language that needs no compiler, it need not lie among the others: the runner puts it beside
- * them.  A compiler is shown the others only where the code lies among them.  As Piston's own packages have it, the compilers of C and C++
- * are given every file of the request that could be a source, and that of Go every one that is called so; those of other languages
- * find what a source names.
+ * The entry file is the code. If it is the only file, or the language needs no compiler, it need not be among the other
+ * files: the runner stores it beside them. A compiler, however, gets the other files only if the code is among them. As
+ * with Piston's own packages, the compilers of C and C++ get every file that could be a source, and that of Go every
+ * file with its extension; the other languages find the files that a source names.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum piston_encoding piston_encoding_of(const json_t *file)
 					: PISTON_UTF8;
 }
 
-/* NULL: it has none, or one that is no text. */
+/* NULL: it has no name, or an invalid one. */
 static const char *given_name(const json_t *file)
 {
 	const json_t *name = json_object_get(file, "name");
@@ -42,7 +42,7 @@ static const char *given_name(const json_t *file)
 	return *text ? text : NULL;
 }
 
-/* As it lies there; dst is for those that have no name. */
+/* The file's path in the archive; dst holds the default name for files without one. */
 static const char *name_of(const json_t *file, size_t index, char dst[32])
 {
 	const char *name = given_name(file);
@@ -75,13 +75,13 @@ static bool is_source(const json_t *language, const char *name)
 	return false;
 }
 
-/* Whether nothing in its name says what it is. */
+/* True if the name does not tell the type of the file. */
 static bool is_nameless(const char *name)
 {
 	return has_ending(name, ".code") || !strchr(base_of(name), '.');
 }
 
-/* Names that lead out of the folder, which the original answers like a fault of its own. */
+/* Refuses names that lead out of the folder, which the original answers as an internal error. */
 static int check_name(const json_t *file, struct brig_error *err)
 {
 	const char *name = given_name(file);
@@ -106,7 +106,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* As Node reads them: up to the first character that does not belong there. */
+/* Like Node: stops at the first invalid character. */
 static size_t read_hex(char *dst, const char *text, size_t len)
 {
 	size_t n = 0;
@@ -118,7 +118,9 @@ static size_t read_hex(char *dst, const char *text, size_t len)
 	return n;
 }
 
-/* As Node reads it: signs that are none are nothing, of both alphabets, with and without an end; dst may be as long as the text. */
+/*
+ * Like Node: ignores invalid characters, accepts both alphabets, with or without padding; dst may be as long as text.
+ */
 static size_t read_base64(char *dst, const char *text, size_t len)
 {
 	uint32_t bits = 0;
@@ -136,7 +138,7 @@ static size_t read_base64(char *dst, const char *text, size_t len)
 		if (digit < 0)
 			continue;
 		bits = bits << 6 | (uint32_t)digit;
-		if (++digits % 4 != 1) /* the first of four gives no byte yet */
+		if (++digits % 4 != 1) /* the first of four digits completes no byte */
 			dst[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)));
 	}
 	return n;
@@ -158,9 +160,9 @@ static int add_file(struct buf *tar, const char *path, const json_t *file, struc
 	return ustar_add_file(tar, path, &what) ? 0 : err_set(err, BRIG_E_USAGE, 0, "files are too long");
 }
 
-/* ---- what is compiled together ----------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------------------------- */
 
-/* How a compiler is told of files beside the code. */
+/* How a compiler learns of the other files. */
 enum together { FINDS_THEM, TAKES_ALL, TAKES_NAMED };
 
 static enum together together_of(const struct piston_job *job)
@@ -172,7 +174,7 @@ static enum together together_of(const struct piston_job *job)
 		return TAKES_ALL;
 	if (!str_eq(job->language, "go"))
 		return FINDS_THEM;
-	/* With a module of its own what belongs to the program is the module's to say. */
+	/* If there is a go.mod, it decides what belongs to the program. */
 	json_array_foreach(files, i,
 			   file) if (given_name(file) && str_eq(given_name(file), "go.mod")) return FINDS_THEM;
 	return TAKES_NAMED;
@@ -185,7 +187,7 @@ static const char *extension_of(const struct piston_job *job)
 	return text ? text : "";
 }
 
-/* Go takes files of one folder. */
+/* Go compiles the files of one folder. */
 static bool lies_beside(const char *a, const char *b)
 {
 	size_t n = (size_t)(base_of(a) - a);
@@ -193,7 +195,7 @@ static bool lies_beside(const char *a, const char *b)
 	return n == (size_t)(base_of(b) - b) && memcmp(a, b, n) == 0;
 }
 
-/* A file that is no entry, where the compiler is shown all; it may be a source. */
+/* Adds a file other than the entry for a compiler, and lists it as a source if it may be one. */
 static int put_other(const struct piston_job *job, size_t i, const char *entry, struct buf *tar, struct buf *fields,
 		     struct brig_error *err)
 {
@@ -213,7 +215,7 @@ static int put_other(const struct piston_job *job, size_t i, const char *entry, 
 	return add_file(tar, path, file, err);
 }
 
-/* A name at the top that no file has: "main.c". */
+/* A name such as "main.c" that no other file has. */
 static void free_name(const struct piston_job *job, char dst[32])
 {
 	static const char *const stems[] = { "main", "program", "entry", "first" };
@@ -253,7 +255,7 @@ static int put_compiled(const struct piston_job *job, struct buf *tar, struct bu
 	return rc;
 }
 
-/* The entry is the code itself, and besides that a file only where its name is another than the code's. */
+/* The entry is passed as the code; it is also stored as a file if its name differs from the code's file name. */
 static int put_plain(const struct piston_job *job, struct buf *tar, struct buf *fields, struct brig_error *err)
 {
 	const json_t *files = json_object_get(job->doc, "files"), *file;

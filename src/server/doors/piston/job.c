@@ -13,7 +13,7 @@
 #define RUN_LIMIT_MS   3000
 #define COMPILE_MAX_MS 10000
 
-/* ---- without the languages ------------------------------------------------------------------------------ */
+/* ---- validation without the languages ------------------------------------------------------------------------ */
 
 static bool is_text(const json_t *value)
 {
@@ -39,7 +39,7 @@ int piston_read(struct piston_job *job, json_t *doc, struct brig_error *err)
 	return 0;
 }
 
-/* ---- with them ---------------------------------------------------------------------------------------------- */
+/* ---- validation with the languages ---------------------------------------------------------------------------- */
 
 static int check_limit(const json_t *doc, const char *name, double most, struct brig_error *err)
 {
@@ -94,7 +94,7 @@ int piston_choose(struct piston_job *job, json_t *languages, struct brig_error *
 	return check_limits(job->doc, err);
 }
 
-/* ---- as fields ------------------------------------------------------------------------------------------------- */
+/* ---- fields --------------------------------------------------------------------------------------------------- */
 
 static void put_limit(const struct piston_job *job, struct buf *fields, const char *name, const char *key,
 		      uint64_t usual, uint64_t least)
@@ -107,7 +107,7 @@ static void put_limit(const struct piston_job *job, struct buf *fields, const ch
 		door_put_option(fields, key, max_u64(n, least));
 }
 
-/* The usual one is the policy's: some compilers need longer for their first program. */
+/* The default is the policy's: some compilers need longer for their first program. */
 static void put_compiler_time(const struct piston_job *job, struct buf *fields)
 {
 	double ms = json_number_value(json_object_get(job->doc, "compile_timeout"));
@@ -145,7 +145,8 @@ static int put_input(const json_t *input, struct buf *fields, struct brig_error 
 		return err_set(err, BRIG_E_USAGE, 0, "stdin must be a string");
 	if (len > 0)
 		buf_add(&text, json_string_value(input), len);
-	if (len == 0 || json_string_value(input)[len - 1] != '\n') /* also of nothing, as the original does */
+	/* also if stdin is empty, as the original does */
+	if (len == 0 || json_string_value(input)[len - 1] != '\n')
 		buf_adds(&text, "\n");
 	if (text.full || text.no_memory)
 		return err_set(err, BRIG_E_USAGE, 0, "stdin is too long");
@@ -184,7 +185,7 @@ void piston_job_free(void *job)
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
 struct ending {
-	const char *verdict, *status, *signal, *message; /* signal: NULL: the program's own */
+	const char *verdict, *status, *signal, *message; /* signal NULL: the program's own */
 	int code;                                        /* -1: the program's own; -2: null */
 };
 

@@ -1,44 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Piston's clients ask to be run, checked in the order and with the words of the original. */
+/* Piston's execution requests, validated in the order and with the error messages of the original. */
 #ifndef SERVER_DOORS_PISTON_JOB_H
 #define SERVER_DOORS_PISTON_JOB_H
 
 #include "server/doors/door.h"
 
 struct piston_job {
-	json_t *doc;                    /* as it was sent; ours */
-	char language[65], version[65]; /* of the runtime that was chosen */
-	json_t *row; /* of the service's languages, which has it for as long as the job is put together */
+	json_t *doc;                    /* as it was sent; owned */
+	char language[65], version[65]; /* of the chosen runtime */
+	json_t *row; /* entry in the list of languages, which owns it; valid only while the job is assembled */
 	bool compiles;
-	size_t entry;          /* of its files */
-	const char *file_name; /* that the entry can have; NULL: the language's usual one */
+	size_t entry;          /* index into files */
+	const char *file_name; /* name for the entry file; NULL: the language's default */
 };
 
-/* What can be said without knowing the languages; takes the document.  0 or -BRIG_E_USAGE. */
+/* Validates what does not depend on the languages; takes the document. 0 or -BRIG_E_USAGE. */
 int piston_read(struct piston_job *job, json_t *doc, struct brig_error *err);
-/* And with them. */
+/* Chooses the runtime and validates the rest. */
 int piston_choose(struct piston_job *job, json_t *languages, struct brig_error *err);
-/* As fields of an execution; *ret_files: an archive, the caller's, FD_NONE: none.  -BRIG_E_REFUSED: a name that leads elsewhere. */
+/*
+ * Adds the job as fields of an execution; *ret_files: an archive, which the caller owns, FD_NONE: none.
+ * -BRIG_E_REFUSED: a file name leads out of the folder.
+ */
 int piston_put(const struct piston_job *job, struct buf *fields, int *ret_files, struct brig_error *err);
 void piston_job_free(void *job);
 
-/* files.c: its files as fields and an archive, likewise. */
+/* files.c: adds the job's files, as fields and an archive, in the same way. */
 int piston_put_files(const struct piston_job *job, struct buf *fields, int *ret_files, struct brig_error *err);
 enum piston_encoding { PISTON_UTF8, PISTON_BASE64, PISTON_HEX };
 enum piston_encoding piston_encoding_of(const json_t *file);
-/* The last part of the entry's name, if that is a name of the language's: a compiler goes by it.  NULL: it is none. */
+/* The base name of the file if its extension is one of the language's, which compilers rely on. NULL: it is not. */
 const char *piston_usable_name(const json_t *language, const json_t *file);
 
-/* names.c: the language of a name, as door_language(); what Piston calls it, and which other names it has there, a new reference. */
+/*
+ * names.c: piston_find() finds a language by name, as door_language() does; piston_name() and piston_aliases() (a new
+ * reference) give its names in Piston.
+ */
 json_t *piston_find(json_t *languages, const char *name);
 const char *piston_name(const json_t *language);
 json_t *piston_aliases(const json_t *language);
-/* The version that a language's row has, three numbers. */
+/* The version of a language, three numbers. */
 const char *piston_version(const json_t *language);
-/* Of a result: "stdout", "stderr", "output", "code", "signal", "message", "status", "memory", "cpu_time", "wall_time". */
+/*
+ * Converts a result: "stdout", "stderr", "output", "code", "signal", "message", "status", "memory", "cpu_time",
+ * "wall_time".
+ */
 json_t *piston_stage(const json_t *result);
 
-/* socket.c: the last word to a client of the WebSocket. */
+/* socket.c: sends an error and closes the WebSocket. */
 void piston_socket_error(struct client *c, const char *message);
 
 #endif

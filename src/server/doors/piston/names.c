@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - languages as Piston calls them, where that is not as brig does */
+/* names.c - languages whose names in Piston differ from brig's */
 #include "base/str.h"
 #include "server/doors/piston/job.h"
 
-#define VERSION_NONE "1.0.0" /* of a runtime whose own nobody could tell */
+#define VERSION_NONE "1.0.0" /* for a runtime whose version is unknown */
 #define OTHERS_MAX   6
 
 static const struct names {

@@ -2,8 +2,8 @@
 /*
  * piston.c - the REST part of Piston v2
  *
- * One of the clients sends JSON as text/plain, so /execute looks at no content type.  That is safe only because a request with a
- * foreign Origin is refused before anybody looks at it (front/check.c).
+ * One of the clients sends JSON as text/plain, so /execute ignores the content type. That is safe only because requests
+ * with a foreign Origin are refused before they get here (front/check.c).
  */
 #include <string.h>
 #include <strings.h>
@@ -25,7 +25,7 @@ void piston_error(struct client *c, unsigned status, const char *message)
 
 static void answer(struct client *c, unsigned status, const struct brig_error *err)
 {
-	if (err->code == BRIG_E_REFUSED) /* as the original's own faults: no body */
+	if (err->code == BRIG_E_REFUSED) /* no body, as the original's internal errors */
 		door_reply_bytes(c, 500, "text/plain", "", 0);
 	else
 		piston_error(c, status, err->msg);
@@ -114,7 +114,7 @@ static void find_package(struct client *c, json_t *languages)
 	}
 }
 
-/* The body, as the call's state; NULL: it was answered. */
+/* Parses the body to the call's state; NULL: the request was answered. */
 static struct piston_job *take_body(struct client *c)
 {
 	struct piston_job *job = calloc(1, sizeof(*job));
@@ -142,7 +142,7 @@ void piston_package(struct client *c)
 
 /* ---- execute ------------------------------------------------------------------------------------------------ */
 
-/* What the original does where it has no such answer: too much to do is 503, what the policy forbids 400. */
+/* The original has no such responses, so a violation of the policy is 400; overload stays 503. */
 static void refuse(struct client *c, unsigned status, const json_t *doc)
 {
 	if (status == 422 || status == 403)

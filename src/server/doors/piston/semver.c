@@ -6,13 +6,13 @@
 #define NUMBERS  3
 #define TEXT_MAX 256
 
-/* Numbers that are given, from the left on: "3.x" is one of them. */
+/* n: how many numbers are given, from the left: "3.x" has one. */
 struct version {
 	unsigned long number[NUMBERS];
 	size_t n;
 };
 
-/* "3.11.2", "v3", "3.x", "*"; a pre-release or build behind it is left out.  Where it ends, or NULL. */
+/* Parses "3.11.2", "v3", "3.x" or "*"; skips a pre-release or build suffix. Returns its end, or NULL. */
 static const char *read_version(const char *at, struct version *ret)
 {
 	*ret = (struct version){ 0 };
@@ -50,7 +50,7 @@ static int compare(const struct version *a, const struct version *b, size_t n)
 	return 0;
 }
 
-/* "^1.2.3": the first number that is not 0 stays; "^0.0" and the like: those that are given stay. */
+/* How many numbers "^" keeps fixed: up to the first that is not 0, or all given ones in "^0.0". */
 static size_t caret_numbers(const struct version *v)
 {
 	size_t n = 1;
@@ -75,7 +75,7 @@ static bool fits_one(const struct version *have, const char *op, size_t op_len, 
 	return *op == '>' ? all >= 0 : given <= 0;
 }
 
-/* Comparators with blanks between them, all of which must hold; ends at "||". */
+/* Comparators separated by blanks, which must all hold; ends at "||". */
 static bool fits_all(const struct version *have, const char **at, bool *ret_is_good)
 {
 	bool fits = true;
@@ -93,7 +93,7 @@ static bool fits_all(const struct version *have, const char **at, bool *ret_is_g
 			*ret_is_good = false;
 			return false;
 		}
-		if (op_len == 0 && strncmp(end, " - ", 3) == 0) { /* from one to another */
+		if (op_len == 0 && strncmp(end, " - ", 3) == 0) { /* a range */
 			fits &= fits_one(have, ">=", 2, &want);
 			end = read_version(end + 3, &want);
 			fits = fits && end && fits_one(have, "<=", 2, &want);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * socket.c - Piston's WebSocket: a program whose input is typed while it runs
+ * socket.c - Piston's WebSocket: runs a program with interactive input
  *
- *	connect -> who is it? -> 101 -> init -> which language? -> runtime, stage -> data both ways -> exit -> 4999
+ *	connect -> authenticate -> 101 -> init -> choose the language -> runtime, stage -> data both ways -> exit -> 4999
  *
- * A signal is the program's, which may catch it; while there is none yet, the compiler's time, one that would end it ends the run, and is
- * told as what did.
+ * Signals go to the program, which may catch them. Before it has started (during compilation), a signal whose default
+ * action terminates a process ends the run, and the exit message reports that signal.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,12 +18,13 @@
 enum { CLOSE_TWICE = 4000, CLOSE_LATE, CLOSE_ERROR, CLOSE_EARLY, CLOSE_STREAM, CLOSE_SIGNAL, CLOSE_DONE = 4999 };
 
 struct session {
-	struct piston_job job; /* first: piston_job_free() frees both */
-	int input;       /* the end that the program will have: there from init on, since clients do not wait to type */
-	bool is_begun;   /* init has come */
-	bool is_asked;   /* and the runner has the job */
+	struct piston_job job; /* first member: piston_job_free() frees both */
+	/* the program's end of its input; open from init on, because clients send input without waiting */
+	int input;
+	bool is_begun;   /* init was received */
+	bool is_asked;   /* the runner has the job */
 	bool is_running; /* the program has started */
-	int signal;      /* that ended it before there was a program; 0: none */
+	int signal;      /* the signal that ended the run before the program started; 0: none */
 };
 
 static struct session *session_of(struct client *c)
@@ -31,7 +32,7 @@ static struct session *session_of(struct client *c)
 	return c->req->call->state;
 }
 
-/* Takes the document.  False: the client is gone. */
+/* Sends the document and takes it. False: the client is gone. */
 static bool say(struct client *c, json_t *doc)
 {
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
@@ -75,7 +76,7 @@ static void start(struct client *c)
 	(void)say_stage(c, "run");
 }
 
-/* What the program did not write itself is told on its stderr. */
+/* Reports findings and failures on the program's stderr. */
 static bool say_findings(struct client *c, const json_t *result, json_t *stage)
 {
 	const char *verdict = json_string_value(json_object_get(result, "verdict"));
@@ -136,7 +137,7 @@ static void on_event(struct client *c, enum event_kind kind, const char *text, s
 	json_decref(event);
 }
 
-/* The verdict was an event: what comes here is why there is none. */
+/* The verdict comes as an event; an error status here explains why there is none. */
 static void on_answer(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = status == 200 ? NULL : door_answer_json(m);
@@ -147,7 +148,7 @@ static void on_answer(struct client *c, unsigned status, const struct message *m
 	json_decref(doc);
 }
 
-/* It was sent a signal before there was a program to have it. */
+/* Cancels the run if a signal came before the program started. */
 static void end_early(struct client *c)
 {
 	const struct session *s = session_of(c);
@@ -168,7 +169,7 @@ static void run(struct client *c, json_t *languages)
 		piston_socket_error(c, err.msg);
 		return;
 	}
-	(void)json_object_del(s->job.doc, "stdin"); /* it is typed */
+	(void)json_object_del(s->job.doc, "stdin"); /* input comes by messages */
 	fields = door_fields(c);
 	if (piston_put(&s->job, fields, &files, &err) < 0) {
 		piston_socket_error(c, err.msg);
@@ -187,7 +188,7 @@ static void run(struct client *c, json_t *languages)
 	}
 }
 
-/* ---- what the client says ----------------------------------------------------------------------------------- */
+/* ---- messages of the client ----------------------------------------------------------------------------------- */
 
 static void take_init(struct client *c, json_t *doc)
 {
@@ -223,7 +224,7 @@ static void take_data(struct client *c, const json_t *doc)
 		piston_socket_error(c, "the program does not read what it is sent");
 }
 
-/* Of signals, those that programs which do nothing about them go on with. */
+/* True for signals whose default action does not terminate the process. */
 static bool is_ignored(int number)
 {
 	static const int rows[] = { SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
@@ -234,7 +235,7 @@ static bool is_ignored(int number)
 	return i < ARRAY_LEN(rows);
 }
 
-/* "SIGTERM"; 0: there is no such signal. */
+/* Number of "SIGTERM"; 0: there is no such signal. */
 static int signal_of(const char *name)
 {
 	static const struct {
@@ -315,7 +316,7 @@ static void begin(struct client *c)
 	(void)websocket_accept(c, &use);
 }
 
-/* A key that is no good is told so before there is a connection. */
+/* Authenticates first, so that a bad key is refused before the handshake. */
 void piston_connect(struct client *c)
 {
 	door_when_let_in(c, begin);
