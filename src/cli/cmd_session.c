@@ -203,9 +203,7 @@ static int show(struct session_work *w, struct brig_error *err)
 	return status;
 }
 
-/*
- * ---- operations on one session ------------------------------------------------------------------------------------
- */
+/* ---- operations on one session --------------------------------------------------------------- */
 
 /* A request without further fields. */
 static int ask_plainly(struct session_work *w, enum route route, const char *done, struct brig_error *err)

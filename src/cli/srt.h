@@ -40,9 +40,7 @@ void srt_release(struct srt *s);
 	CLEANUP(srt_release) \
 	struct srt
 
-/*
- * ---- internal -------------------------------------------------------------------------------------------------------
- */
+/* ---- internal -------------------------------------------------------------------------------- */
 
 void srt_notice(struct srt *s, const char *fmt, ...) PRINTF(2, 3);
 

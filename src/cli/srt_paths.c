@@ -197,10 +197,7 @@ static int read_paths(struct judged *j, const char *name, const struct json_stri
 	return rc;
 }
 
-/*
- * ---- relations between paths
- * -------------------------------------------------------------------------------------------
- */
+/* ---- relations between paths ----------------------------------------------------------------- */
 
 /* Whether b is below or equal to the first len bytes of a. */
 static bool is_below(const char *a, size_t len, const char *b)
@@ -249,10 +246,7 @@ static bool is_taken_back(const struct judged *j, const struct path *denied, con
 	return false;
 }
 
-/*
- * ---- effects
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static int hide(struct judged *j, const struct path *p)
 {

@@ -54,10 +54,7 @@ static int wish(struct request_values *v, const char *key, const char *value, st
 	return 0;
 }
 
-/*
- * ---- options that would bypass it
- * --------------------------------------------------------------------------------------
- */
+/* ---- options that would bypass it ------------------------------------------------------------ */
 
 static int judge_backend(const struct request_values *v, struct brig_error *err)
 {
@@ -99,10 +96,7 @@ static int judge_options(const struct request_values *v, const struct srt *s, st
 	return srt_settings_keep(v, s, err);
 }
 
-/*
- * ---- resulting settings
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- resulting settings ---------------------------------------------------------------------- */
 
 static int use_network(struct request_values *v, const struct srt *s, struct brig_error *err)
 {
