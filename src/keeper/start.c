@@ -61,6 +61,14 @@ static char *const *environment(void)
 #endif
 }
 
+/* dup2(2) clears close-on-exec, except for a descriptor that has the number already: that one would end with execve(2). */
+static int move_to(int fd, int number)
+{
+	if (fd == number)
+		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+	return dup2(fd, number) < 0 ? -errno : 0;
+}
+
 static _Noreturn void become_keeper(int program, int caller)
 {
 	char *const argv[] = { (char *)(uintptr_t) "brig-keeper", NULL };
@@ -70,7 +78,7 @@ static _Noreturn void become_keeper(int program, int caller)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* The program may have the number that the socket needs. */
 	program = fcntl(program, F_DUPFD_CLOEXEC, KEEPER_CALLER_FD + 1);
-	if (program >= 0 && setpgid(0, 0) == 0 && dup2(caller, KEEPER_CALLER_FD) >= 0 &&
+	if (program >= 0 && setpgid(0, 0) == 0 && move_to(caller, KEEPER_CALLER_FD) == 0 &&
 	    close_range(KEEPER_CALLER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
 		(void)syscall(SYS_execveat, program, "", argv, environment(), AT_EMPTY_PATH);
 	_exit(127);
@@ -261,11 +269,12 @@ int keeper_seal_ceilings(const struct keep_hello *ceilings)
 /* Moves both to their fixed numbers, whichever numbers they have now. */
 static int put_in_place(int ceilings, int caller)
 {
-	int high = fcntl(caller, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 1);
+	int high = fcntl(caller, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 1), rc;
 
-	if (high < 0 || dup2(ceilings, KEEPER_CEILINGS_FD) < 0 || dup2(high, KEEPER_CALLER_FD) < 0)
+	if (high < 0)
 		return -errno;
-	return 0;
+	rc = move_to(ceilings, KEEPER_CEILINGS_FD);
+	return rc < 0 ? rc : move_to(high, KEEPER_CALLER_FD);
 }
 
 int keeper_become(int ceilings, int caller)

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "keeper/client.h"
+#include "keeper/program.h"
 
 #define PATIENCE_MS 20000
 
@@ -631,8 +632,18 @@ static void contents_of_another_size(void **state)
 	keeper_backend.close(h);
 }
 
+/* In a child: the ceilings have the keeper's own number for them already, as any other descriptor, or another one. */
+static _Noreturn void become(int ceilings, int caller, bool in_place)
+{
+	int high = fcntl(caller, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 1);
+
+	if (in_place && ceilings != KEEPER_CEILINGS_FD && dup3(ceilings, KEEPER_CEILINGS_FD, O_CLOEXEC) < 0)
+		_exit(1);
+	_exit(keeper_become(in_place ? KEEPER_CEILINGS_FD : ceilings, high) < 0);
+}
+
 /* Started by another process, with ceilings that no greeting changes: they hold for who has the socket. */
-static void given_ceilings(void **state)
+static void have_ceilings(bool in_place)
 {
 	struct keep_hello h = ceilings(), more = h;
 	struct backend_host host = { .pools_channel = FD_NONE };
@@ -640,12 +651,11 @@ static void given_ceilings(void **state)
 	struct plan plan = sample();
 	pid_t pid;
 
-	(void)state;
 	assert_true(sealed >= 0);
 	assert_int_equal(keeper_open_channel(&host.socket, &theirs), 0);
 	pid = fork();
 	if (pid == 0)
-		_exit(keeper_become(sealed, theirs) < 0);
+		become(sealed, theirs, in_place);
 	host.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	fd_closep(&theirs);
 	plan.limits.memory_bytes++;
@@ -656,6 +666,13 @@ static void given_ceilings(void **state)
 	assert_int_equal(keep_send(host.socket, KEEP_HELLO, &more, sizeof(more), NULL, 0, NULL, 0), 0);
 	assert_true(ends(&host));
 	keeper_release(&host);
+}
+
+static void given_ceilings(void **state)
+{
+	(void)state;
+	have_ceilings(false);
+	have_ceilings(true);
 }
 
 /* What is at the place of the ceilings and is none ends it. */
