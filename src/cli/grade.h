@@ -24,7 +24,7 @@ int grade_cases_load(const char *path, const struct judge_expected *how, struct 
 void grade_cases_release(struct grade_cases *c);
 
 struct grade_submission {
-	char *name;      /* of the file or folder */
+	char *name;      /* of the file or directory */
 	char *workspace; /* if it is a directory: its path; otherwise NULL */
 	char *entry;     /* if it is a directory: the file in which its program begins */
 	char *code;

@@ -85,7 +85,7 @@ static int load_lines(int fd, const struct judge_expected *how, struct grade_cas
 	return rc;
 }
 
-/* ---- a folder of pairs ----------------------------------------------------------------------------- */
+/* ---- a directory of pairs ----------------------------------------------------------------------------- */
 
 static int load_file(struct grade_cases *c, int dir, const char *name, size_t *left, struct bytes *ret,
 		     struct brig_error *err)
