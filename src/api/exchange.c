@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.c - what this handle's store could give to others, and takes from them: brig/exchange.h */
+/* exchange.c - artifacts that this handle's stores give to other hosts and take from them: brig/exchange.h */
 #include <brig/exchange.h>
 
 #include <jansson.h>
@@ -21,7 +21,7 @@ int brig_exchange_set(struct brig *b, const struct brig_exchange *x, struct brig
 	return 0;
 }
 
-/* Which store has contents of this kind. */
+/* The store that has contents of this kind. */
 static int read_key(const char *kind, const char *key, struct store_key *ret, enum store_form *form,
 		    struct brig_error *err)
 {
@@ -46,7 +46,7 @@ static int by_use(const void *a, const void *b)
 	return x->used_ns > y->used_ns ? -1 : x->used_ns < y->used_ns;
 }
 
-/* Both stores, the most recently used first. */
+/* Both stores, most recently used entries first. */
 static int gather(struct brig *b, struct store_list *all, struct brig_error *err)
 {
 	static const enum store_form forms[] = { STORE_BYTES, STORE_TREES };
