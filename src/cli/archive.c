@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "cli/request.h"
 
-/* 1: name is such a descriptor, in *ret. */
+/* 1: name has the form "fd:N", and *ret is N. */
 static int inherited(const char *name, int *ret, struct brig_error *err)
 {
 	static const char front[] = "fd:";

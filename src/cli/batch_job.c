@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_job.c - a line of JSON becomes a job (base/json_read.h)
+ * batch_job.c - turns a line of JSON into a job (base/json_read.h)
  *
- * A line names nothing on the host: neither files nor folders.  So passing on other people's lines gives them no more
- * than the policy does.
+ * A line cannot refer to files or directories of the host.  So running lines from others gives them no more than the
+ * policy does.
  */
 #include "cli/batch_job.h"
 
@@ -60,7 +60,7 @@ static int read_exit_code(struct json_reader *r, json_t *value, void *into)
 	return 0;
 }
 
-/* ---- wishes ----------------------------------------------------------------------------------------------- */
+/* ---- settings --------------------------------------------------------------------------------------------- */
 
 /* The setting that an option of the command line stands for, so that both spellings work. */
 static const char *setting_of(const char *name)
@@ -131,7 +131,7 @@ static int read_case(struct json_reader *r, json_t *value, struct batch_case *in
 	};
 
 	into->points = 1;
-	into->expected.is_given = true; /* a case is there to be judged */
+	into->expected.is_given = true; /* a case is always judged */
 	return json_read_members(r, value, table, ARRAY_LEN(table), into);
 }
 
@@ -174,7 +174,7 @@ static int read_checker(struct json_reader *r, json_t *value, void *into)
 	return ret->language && ret->code.data ? 0 : json_complain(r, "needs \"language\" and \"code\"");
 }
 
-/* ---- the job ---------------------------------------------------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------------------------- */
 
 static int read_id(struct json_reader *r, json_t *value, void *into)
 {
@@ -234,7 +234,7 @@ static int set_kind(struct batch_job *job, struct brig_error *err)
 			 : 0;
 }
 
-/* What the job says of a setting replaces what all jobs are given: said twice it would be refused. */
+/* A job's setting replaces the default for all jobs: setting one twice would be refused. */
 static int merge_wishes(struct batch_job *job, struct wishes *own, const struct wishes *all, struct brig_error *err)
 {
 	struct brig_option *item = batch_job_alloc(job, own->n + all->n + 1, sizeof(*item));
@@ -311,13 +311,13 @@ struct brig_request batch_job_request(const struct batch_job *job, const struct 
 	req.stdin_data = input->data;
 	req.stdin_len = input->len;
 	if (job->files_fd >= 0) {
-		(void)lseek(job->files_fd, 0, SEEK_SET); /* a job's cells come one after the other */
+		(void)lseek(job->files_fd, 0, SEEK_SET); /* the job's cells read it one after the other */
 		req.files_fd = job->files_fd;
 	}
 	return req;
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static struct json_reader reader_of(struct batch_job *job, struct brig_error *err)
 {
@@ -326,7 +326,7 @@ static struct json_reader reader_of(struct batch_job *job, struct brig_error *er
 	};
 }
 
-/* First of all, so that a complaint about any other member is that of this job. */
+/* First, so that an error in any other member is reported for this job. */
 static void take_id(struct batch_job *job)
 {
 	const json_t *id = json_object_get(job->doc, "id");
@@ -363,7 +363,7 @@ int batch_case_read(struct batch_job *job, const char *line, size_t len, struct 
 		json_read_mend(err);
 		return -err->code;
 	}
-	/* All cases of a file go with one job, and so do their documents. */
+	/* All cases of a file belong to one job, which therefore owns several documents. */
 	if (!job->doc)
 		job->doc = json_array();
 	if (!job->doc || json_array_append_new(job->doc, doc) < 0)

@@ -50,7 +50,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
 }
 
-/* Where one reads. */
+/* Read position. */
 struct cursor {
 	const char *at, *end;
 	size_t line;
@@ -61,7 +61,7 @@ static struct cursor cursor_at(const struct bytes *b)
 	return (struct cursor){ .at = b->data, .end = b->data + b->len, .line = 1 };
 }
 
-/* The next line without the blanks at its end; false: there is none. */
+/* The next line without trailing blanks; false: none. */
 static bool next_line(struct cursor *c, struct bytes *ret)
 {
 	const char *end;
@@ -77,7 +77,7 @@ static bool next_line(struct cursor *c, struct bytes *ret)
 	return true;
 }
 
-/* The next word; false: there is none. */
+/* The next word; false: none. */
 static bool next_token(struct cursor *c, struct bytes *ret)
 {
 	for (; c->at < c->end && is_blank(*c->at); c->at++)
@@ -93,7 +93,7 @@ static bool same_bytes(const struct bytes *a, const struct bytes *b)
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
-/* A word that is a number as a whole, in decimal. */
+/* Parses a word that is entirely a decimal number. */
 static bool to_number(const struct bytes *word, double *ret)
 {
 	char text[64], *end;
@@ -103,7 +103,7 @@ static bool to_number(const struct bytes *word, double *ret)
 	memcpy(text, word->data, word->len);
 	text[word->len] = '\0';
 	if (text[strspn(text, "+-.0123456789eE")] != '\0')
-		return false; /* neither hexadecimal nor "nan" */
+		return false; /* rejects hexadecimal and "nan" */
 	*ret = strtod(text, &end);
 	return *end == '\0' && isfinite(*ret);
 }
@@ -244,7 +244,7 @@ enum judgement judge_output(const struct judge_expected *e, const struct brig_re
 
 enum judgement judge_checked(const struct brig_result *checker, char message[JUDGE_MESSAGE_MAX])
 {
-	/* The numbers that checkers of programming contests use. */
+	/* The exit codes that checkers of programming contests use. */
 	static const enum judgement by_code[] = { JUDGED_accepted, JUDGED_wrong_answer, JUDGED_presentation_error };
 	const char *verdict = brig_result_verdict(checker);
 	int code = brig_result_exit_code(checker);

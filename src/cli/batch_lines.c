@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line is returned in place in the buffer; returned lines are discarded when more is read.  Of a line that is too
- * long nothing is kept but that it was there.
+ * long only its existence is recorded.
  */
 #include "cli/batch_lines.h"
 
@@ -20,7 +20,7 @@ static void drop_taken(struct batch_lines *l)
 	l->at = 0;
 }
 
-/* The line that ends here, newline or not. */
+/* Returns the line that ends at end, with or without newline. */
 static enum batch_line take(struct batch_lines *l, size_t end, bool has_newline, const char **ret, size_t *ret_len)
 {
 	bool is_long = l->skipping || end - l->at > l->max;

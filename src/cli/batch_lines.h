@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines from a descriptor, one at a time, in memory that is bounded by the longest line that is taken. */
+/* Reads lines from a descriptor, one at a time, in memory bounded by the maximum length of a line. */
 #ifndef CLI_BATCH_LINES_H
 #define CLI_BATCH_LINES_H
 
 #include "base/buf.h"
 
-#define BATCH_LINE_MAX (32 * MiB) /* of a job, without its newline */
+#define BATCH_LINE_MAX (32 * MiB) /* a job's line without newline */
 
 struct batch_lines {
 	int fd;          /* stays the caller's */
-	size_t max;      /* bytes of a line */
-	struct buf text; /* what was read and not yet handed out, from at on */
+	size_t max;      /* maximum length of a line */
+	struct buf text; /* read but not yet returned, from at on */
 	size_t at;
 	size_t searched; /* there is no newline before this */
-	uint64_t number; /* of the line that was handed out last; the first one is 1 */
-	uint64_t offset; /* in the file, of the byte behind that line */
-	bool skipping;   /* in the middle of a line that is too long */
+	uint64_t number; /* of the line returned last, from 1 */
+	uint64_t offset; /* in the file, of the byte after that line */
+	bool skipping;   /* inside a line that is too long */
 	bool ended;      /* end of file was read */
-	bool is_torn;    /* the line that was handed out last had no newline */
+	bool is_torn;    /* the line returned last had no newline */
 };
 #define BATCH_LINES_INIT(descriptor, longest)                                                \
 	{                                                                                    \
@@ -25,16 +25,16 @@ struct batch_lines {
 	}
 
 enum batch_line {
-	BATCH_LINE_WAIT,     /* there is none yet: batch_lines_read() when the descriptor is readable */
-	BATCH_LINE_GOOD,     /* *ret and *ret_len, until the next call */
-	BATCH_LINE_TOO_LONG, /* there was one, longer than the longest */
+	BATCH_LINE_WAIT,     /* incomplete: call batch_lines_read() when the descriptor is readable */
+	BATCH_LINE_GOOD,     /* *ret and *ret_len, valid until the next call */
+	BATCH_LINE_TOO_LONG, /* a line exceeded the maximum */
 	BATCH_LINE_END,
 };
 
 enum batch_line batch_lines_next(struct batch_lines *l, const char **ret, size_t *ret_len);
-/* One read(): 0 or -errno; -EAGAIN: nothing is there. */
+/* One read(): 0 or -errno; -EAGAIN: no data. */
 int batch_lines_read(struct batch_lines *l);
-/* Lines of a regular file from where it stands, which stays there; 0 if it is none. */
+/* Counts the lines of a regular file from its offset, which is not changed; 0 for other files. */
 uint64_t batch_lines_count(int fd);
 void batch_lines_release(struct batch_lines *l);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines are queued until the reader takes them.  While the queue is long no new job is started, so a slow reader slows
- * the batch down and costs no memory.  In order, a line waits in a window for those before it; a job whose line would
- * not fit into the window is not started either.  The job that all others wait for has been started, so nothing waits
- * forever.
+ * the batch down and costs no memory.  In ordered mode a line waits in a window for earlier ones; a job whose line
+ * would not fit into the window is not started either.  The job that the others wait for has been started, so nothing
+ * waits forever.
  */
 #include "cli/batch_output.h"
 
@@ -11,8 +11,8 @@
 
 #include "cli/write.h"
 
-#define BYTES_MAX     (32 * MiB) /* of lines that wait; one more is taken while there are fewer */
-#define WINDOW_FACTOR 8          /* jobs that may be ahead of the slowest one, for each slot */
+#define BYTES_MAX     (32 * MiB) /* queued lines; one more is accepted while there are fewer */
+#define WINDOW_FACTOR 8          /* for each slot, how many jobs may be ahead of the slowest one */
 #define WINDOW_MIN    64
 
 struct batch_held {
@@ -49,10 +49,10 @@ bool batch_output_has_room(const struct batch_output *o, uint64_t number)
 static void enqueue(struct batch_output *o, const struct buf *line)
 {
 	if (!o->error && buf_add(&o->queue, buf_str(line), line->len) < line->len)
-		o->error = ENOMEM; /* a line that is missing must not look like one that never was */
+		o->error = ENOMEM; /* a missing line must not look like a job without output */
 }
 
-/* Lines whose turn has come. */
+/* Moves the lines whose turn has come to the queue. */
 static void move_ready(struct batch_output *o)
 {
 	for (;;) {

@@ -2,13 +2,12 @@
 /*
  * batch_pool.c - the loop
  *
- * One turn: free slots take jobs, as long as there are some and results can go somewhere; then poll() waits for whatever
- * comes first: a cell that wants to be stepped, a line of input, room for output, a signal.  Nothing blocks but this poll(),
- * so no reader, writer or program holds up another one.  Memory is bounded by the slots: a job is read when there is a slot
- * for it.
+ * In each iteration free slots take jobs, as long as there are some and results can be written; then poll() waits for
+ * the first event: a cell to be stepped, a line of input, room for output, a signal. Nothing else blocks, so no reader,
+ * writer or program delays another.  Memory is bounded by the slots: a job is read only when there is a slot for it.
  *
- * When it is cancelled the cells are told to end and stepped until they have; results that they still produce are
- * dropped, since they tell of us and not of the programs.
+ * On cancellation the cells are told to end and stepped until they have; their results are dropped, since these
+ * describe the cancellation and not the programs.
  */
 #include "cli/batch_pool.h"
 
@@ -19,9 +18,9 @@
 #include "base/str.h"
 #include "cli/ui.h"
 
-#define FDS_OURS         32  /* streams, files, what the handle holds */
-#define SERVICE_JOBS_MAX 128 /* at a time, of the connections that one user may have */
-#define FDS_CELL         48  /* what a cell needs while it is made, with its proxy and its archive; seen: 27 */
+#define FDS_OURS         32  /* standard streams, files, descriptors of the handle */
+#define SERVICE_JOBS_MAX 128 /* at a time; limited by the connections that one user may have */
+#define FDS_CELL         48  /* needed while a cell is created with its proxy and its archive; observed: 27 */
 
 enum { FD_CANCEL, FD_INPUT, FD_OUTPUT, FD_SLOTS };
 
@@ -33,8 +32,8 @@ size_t batch_pool_cpus(void)
 }
 
 /*
- * A cell for which there are no descriptors fails, so no more are started than there are descriptors for.  Ours may be
- * as many as the host lets us have; what a program may have is said by its plan.
+ * A cell for which there are no descriptors fails, so no more cells are started than there are descriptors for.  Our
+ * own limit is raised to the hard limit; the program's comes from its plan.
  */
 static size_t descriptors_for(void)
 {
@@ -93,7 +92,7 @@ static void end_task(struct batch_pool *p, size_t slot)
 	p->n_busy--;
 }
 
-/* What the cell gave, or why it gave nothing. */
+/* Takes the cell's result, or the reason why there is none. */
 static void end_cell(struct batch_task *t, int rc, const struct brig_error *stuck)
 {
 	struct brig_error err = BRIG_ERROR_INIT, none = BRIG_ERROR_INIT;
@@ -116,7 +115,7 @@ static void lose(struct batch_pool *p, const struct brig_error *why)
 	batch_pool_cancel(p);
 }
 
-/* Goes on with a task as far as it can without waiting: to the next moment of its cell, to its next cell, to its end. */
+/* Advances a task as far as possible without waiting: to the next event of its cell, to its next cell, to its end. */
 static void advance(struct batch_pool *p, size_t slot)
 {
 	struct batch_task *t = p->task[slot];
@@ -151,7 +150,7 @@ static void advance(struct batch_pool *p, size_t slot)
 	end_task(p, slot);
 }
 
-/* Jobs for one free slot, until one is at work in it: some need no cell, or are over at once. */
+/* Takes jobs for a free slot until one is running in it: some need no cell, or end immediately. */
 static enum batch_next fill_slot(struct batch_pool *p, size_t slot, struct brig_error *err)
 {
 	while (!p->task[slot] && !p->is_cancelled) {
@@ -197,7 +196,7 @@ static size_t gather(struct batch_pool *p, bool wants_jobs)
 	return n;
 }
 
-/* Tasks stand behind each other in fds as they do in their slots. */
+/* The tasks' entries in fds are in the order of their slots. */
 static void step_ready(struct batch_pool *p)
 {
 	size_t at = FD_SLOTS;
@@ -207,7 +206,7 @@ static void step_ready(struct batch_pool *p)
 			advance(p, i);
 }
 
-/* Jobs at a service are over as soon as they are cancelled; nothing wakes us for them. */
+/* Ends the jobs at a service when the batch is cancelled: no event reports them. */
 static void reap_away(struct batch_pool *p)
 {
 	for (size_t i = 0; i < p->n_slots && p->is_cancelled; i++)

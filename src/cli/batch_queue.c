@@ -63,7 +63,7 @@ static int spawn(struct batch_queue *q, struct words_of *w, int input, int outpu
 	if (rc == 0) {
 		char *argv[WORDS_MAX + 1] = { NULL };
 
-		memcpy(argv, w->item, w->n * sizeof(argv[0])); /* which are only read */
+		memcpy(argv, w->item, w->n * sizeof(argv[0])); /* posix_spawn() does not modify the strings */
 		rc = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
 		(void)posix_spawn_file_actions_destroy(&actions);
 	}
@@ -71,7 +71,7 @@ static int spawn(struct batch_queue *q, struct words_of *w, int input, int outpu
 	return rc == 0 ? 0 : err_set(err, BRIG_E_SYSTEM, rc, "cannot start a front for the queue");
 }
 
-/* What it said before it ended: the last line. */
+/* Reports the last line that the front wrote before it exited. */
 static int complain(const struct batch_queue *q, struct brig_error *err)
 {
 	char path[80], text[2048], *line;
@@ -86,7 +86,7 @@ static int complain(const struct batch_queue *q, struct brig_error *err)
 			      : text);
 }
 
-/* "ready ..." on its standard output. */
+/* Waits for "ready ..." on the front's standard output. */
 static int await(const struct batch_queue *q, int output, struct brig_error *err)
 {
 	struct pollfd p = { .fd = output, .events = POLLIN };
@@ -126,7 +126,7 @@ int batch_queue_start(struct batch_queue *q, const char *url, const struct queue
 
 	if (spawn(q, &w, their_input, their_output, err) < 0)
 		return -err->code;
-	fd_closep(&their_output); /* or its end would not be seen */
+	fd_closep(&their_output); /* otherwise we would not see end of file */
 	return await(q, output, err);
 }
 

@@ -16,7 +16,7 @@
 
 #define SLOTS_FIRST 1024
 #define IDS_MAX     (4 * GiB)
-#define RESULT_MAX  (1 * GiB) /* of a line: output may be ten times as long in JSON */
+#define RESULT_MAX  (1 * GiB) /* of a line: in JSON, output may be ten times as long */
 
 /* ---- the set of ids ------------------------------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ static size_t hash(const char *id)
 	return (size_t)h;
 }
 
-/* Where an id stands, or would. */
+/* The slot of an id, or the free one where it belongs. */
 static size_t *find(const struct batch_finished *f, const char *id)
 {
 	size_t i = hash(id) & (f->slots - 1);
@@ -85,7 +85,7 @@ void batch_finished_release(struct batch_finished *f)
 
 /* ---- the file --------------------------------------------------------------------------------------- */
 
-/* A file with anything but batch results is not ours, and is left alone. */
+/* A file with anything but batch results is not changed. */
 static int take_line(struct batch_finished *f, const char *line, size_t len, uint64_t number, struct brig_error *err)
 {
 	json_t *doc = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
@@ -100,7 +100,7 @@ static int take_line(struct batch_finished *f, const char *line, size_t len, uin
 	return rc;
 }
 
-/* Everything up to the last newline; *ret_end is what stands behind it. */
+/* Reads everything up to the last newline; *ret_end is the offset after that. */
 static int read_results(int fd, struct batch_finished *f, off_t *ret_end, struct brig_error *err)
 {
 	struct batch_lines lines = BATCH_LINES_INIT(fd, RESULT_MAX);
@@ -152,7 +152,10 @@ static int go_on(int fd, bool resume, struct batch_finished *f, struct brig_erro
 int batch_resume_open(const char *path, bool resume, struct batch_finished *ret, struct brig_error *err)
 {
 	AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
-	/* A lock of this process alone: one that is inherited would outlive a batch that is killed, until its last cell is gone. */
+	/*
+	 * A lock of this process: flock() would be inherited, and outlive a batch that is killed until its last cell is
+	 * gone.
+	 */
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat st;
 

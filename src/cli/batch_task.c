@@ -5,8 +5,8 @@
  *	begin -> the program's cell -> take -+-> judged by its end or its output
  *	                                     +-> begin -> the checker's cell -> take -> judged by the checker
  *
- * once for each case.  The program's cell is over before the checker's begins, and each has files and input of its own:
- * what is expected and who checks it are never where the program is.
+ * once for each case.  The program's cell has ended before the checker's begins, and each has its own files and input:
+ * expected output and checker are never where the program is.
  */
 #include "cli/batch_task.h"
 
@@ -61,7 +61,7 @@ static const struct batch_case *case_of(const struct batch_task *t)
 
 /* ---- cells ---------------------------------------------------------------------------------------- */
 
-/* The checker's files by the names that docs/BATCH.md promises. */
+/* Packs the checker's files under the names that docs/BATCH.md documents. */
 static int pack_checker_files(struct batch_task *t, struct brig_error *err)
 {
 	const struct batch_case *c = case_of(t);
@@ -80,7 +80,7 @@ static int pack_checker_files(struct batch_task *t, struct brig_error *err)
 
 static int checker_request(struct batch_task *t, struct brig_request *ret, struct brig_error *err)
 {
-	/* In the order in which checkers of programming contests take them. */
+	/* The order of arguments that checkers of programming contests expect. */
 	static const char *const args[] = { "input", "actual", "expected" };
 	const struct batch_checker *checker = &t->job->checker;
 
@@ -100,7 +100,7 @@ static int checker_request(struct batch_task *t, struct brig_request *ret, struc
 	return 0;
 }
 
-/* At the service, or here. */
+/* Starts a cell at the service, or here. */
 static int begin_cell(struct batch_task *t, const struct batch_makers *makers, const struct brig_request *req,
 		      struct brig_error *err)
 {
@@ -170,7 +170,7 @@ void batch_task_begin(struct batch_task *t, const struct batch_makers *makers, b
 static void finish_case(struct batch_task *t, struct brig_result *r, enum judgement j, const char *message)
 {
 	struct batch_outcome *o = &t->outcome[t->n_outcomes++];
-	bool was_accepted = t->n_accepted + 1 == t->n_outcomes; /* all before this one */
+	bool was_accepted = t->n_accepted + 1 == t->n_outcomes; /* all earlier ones were */
 
 	o->judgement = j;
 	o->message = *message ? strdup(message) : NULL;
@@ -252,7 +252,7 @@ static json_t *case_document(const struct batch_task *t, size_t i)
 			 (json_int_t)o->usage.memory_peak_bytes);
 }
 
-/* What stands before the members of the result. */
+/* The members before those of the result. */
 static json_t *head_document(const struct batch_task *t)
 {
 	json_t *head = json_pack("{s:s}", "job", t->job->id), *cases = json_array();
@@ -282,7 +282,7 @@ bool batch_task_line(const struct batch_task *t, struct buf *out)
 	json_decref(head);
 	if (!text || t->no_memory || brig_result_json(t->shown, &result, &err) < 0)
 		return false;
-	text[strlen(text) - 1] = ','; /* the result goes on where the head ended */
+	text[strlen(text) - 1] = ','; /* the result continues the object */
 	sanitize_text(SANITIZE_JSON, text, strlen(text), out);
 	sanitize_text(SANITIZE_JSON, result + 1, strlen(result + 1), out);
 	buf_adds(out, "\n");

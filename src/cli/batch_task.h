@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job at work: its cells one after the other, and what each of them got. */
+/* A job in progress: its cells one after the other, with their results. */
 #ifndef CLI_BATCH_TASK_H
 #define CLI_BATCH_TASK_H
 
@@ -8,7 +8,7 @@
 #include "cli/batch_job.h"
 #include "cli/service.h"
 
-/* What became of one case. */
+/* The result of one case. */
 struct batch_outcome {
 	enum judgement judgement; /* JUDGED_NOT: nothing was expected */
 	char *message;            /* NULL: none */
@@ -19,14 +19,14 @@ struct batch_outcome {
 
 struct batch_task {
 	struct batch_job *job;
-	struct brig_run *run;        /* the cell at work; NULL: none of ours */
+	struct brig_run *run;        /* the running cell; NULL: none here */
 	struct service_job *away;    /* the same at a service */
-	bool stays;                  /* the service does not do it */
-	struct brig_error lost;      /* there is no service any more: why */
-	bool is_checking;            /* it is that of the checker */
-	struct brig_result *early;   /* there is a result without a run */
-	struct brig_result *program; /* what the checker is about */
-	struct brig_result *shown;   /* of the first case that was not accepted, else of the last */
+	bool stays;                  /* the service cannot run it */
+	struct brig_error lost;      /* the service is gone: why */
+	bool is_checking;            /* the running cell is the checker's */
+	struct brig_result *early;   /* a result without a run */
+	struct brig_result *program; /* the result that the checker judges */
+	struct brig_result *shown;   /* of the first case that was not accepted, otherwise of the last one */
 	struct batch_outcome *outcome;
 	size_t n_outcomes;
 	size_t n_accepted;
@@ -34,18 +34,20 @@ struct batch_task {
 	bool is_done, no_memory;
 };
 
-/* Takes the job.  NULL: no memory, and the job is still the caller's. */
+/* Takes the job.  NULL: no memory, and the caller keeps the job. */
 struct batch_task *batch_task_new(struct batch_job *job);
 void batch_task_free(struct batch_task *t); /* ends its cell; NULL is fine */
-/* Where cells are made: at a service (place NULL: at none), or here. */
+/* Where cells are created: at a service, or if place is NULL here. */
 struct batch_makers {
 	struct brig *b;
 	const struct service_place *place;
 };
-/* Starts the next cell: it is at work, or t->early is there afterwards.  What cannot wait for the result is passed to
- * on_notice. */
+/*
+ * Starts the next cell: afterwards it is running, or t->early is set.  Notices that cannot wait for the result go to
+ * on_notice.
+ */
 void batch_task_begin(struct batch_task *t, const struct batch_makers *makers, brig_notice_fn on_notice, void *user);
-/* Of the cell at work: whether there is one, what it waits for, going on with it (1: not yet), ending it. */
+/* For the running cell: whether there is one, what to poll, a step (1: not finished), ending it. */
 static inline bool batch_task_is_at_work(const struct batch_task *t)
 {
 	return t->run || t->away;
@@ -53,13 +55,13 @@ static inline bool batch_task_is_at_work(const struct batch_task *t)
 struct pollfd batch_task_waits(const struct batch_task *t);
 int batch_task_step(struct batch_task *t, struct brig_error *err);
 void batch_task_cancel(struct batch_task *t);
-/* 0: *ret; 1: another one has to be begun, here; negative: there is no result. */
+/* 0: *ret; 1: start it again, here; negative: there is no result. */
 int batch_task_end(struct batch_task *t, struct brig_result **ret, struct brig_error *err);
-/* A cell's result, which is the task's from now on. */
+/* Takes a cell's result. */
 void batch_task_take(struct batch_task *t, struct brig_result *r);
-/* The job's judgement: that of the first case that was not accepted. */
+/* The job's judgement: that of its first case that was not accepted. */
 enum judgement batch_task_judgement(const struct batch_task *t, const char **ret_message);
-/* The line of a finished task, with its newline: result, judgement, cases.  False: no memory. */
+/* Appends the line of a finished task, with newline: result, judgement, cases.  False: no memory. */
 bool batch_task_line(const struct batch_task *t, struct buf *out);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/util.h"
 
-static int cancel_fd = FD_NONE; /* handlers have no other way to be told */
+static int cancel_fd = FD_NONE; /* global, since signal handlers have no argument */
 
 void cancel_now(void)
 {

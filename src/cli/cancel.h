@@ -8,11 +8,11 @@
  */
 int cancel_open(void);
 /*
- * The same, and when the reader of fd, a pipe or a socket, closes it: for answers to programs, so that a killed one
- * leaves nothing running.  Other kinds of files have no reader.
+ * The same, and also when the reader of fd, a pipe or a socket, closes it: for answers to other programs, so that
+ * nothing goes on running if the reader is killed.  Other types of files have no reader.
  */
 int cancel_open_for_reader(int fd);
-/* The same as a signal, for reasons of our own. */
+/* Has the effect of a signal. */
 void cancel_now(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-#define LEVELS   8 /* of one character's height */
+#define LEVELS   8 /* in one character's height */
 #define GUTTER   10
 #define LABELLED 32
 
@@ -37,7 +37,7 @@ bool chart_has_unicode(void)
 	return false;
 }
 
-/* The highest value of each column's piece of time; a piece without a point belongs to the next point. */
+/* The highest value in each column's interval; an interval without a point has the value of the next point. */
 static uint64_t fill_columns(const struct chart *c, uint64_t *column, size_t width)
 {
 	uint64_t end = max_u64(c->point[c->n - 1].at_ms, 1), top = 0;
@@ -68,7 +68,7 @@ static const char *block(unsigned level, bool ascii)
 static void add_line(struct buf *out, const uint64_t *column, size_t width, uint64_t top, size_t row, bool ascii)
 {
 	for (size_t i = 0; i < width; i++) {
-		/* What is there at all is seen: the least level is one. */
+		/* A value above 0 is always visible: the lowest level is one. */
 		double share = (double)column[i] / (double)top;
 		size_t level = (size_t)(share * CHART_ROWS * LEVELS + 0.5);
 

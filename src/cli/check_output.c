@@ -13,7 +13,7 @@ struct check_format {
 	void (*end)(struct check_output *o, const char *rules);
 };
 
-/* How each severity is shown, and what it means for a run. */
+/* How each severity is shown, and its effect on a run. */
 static const struct look {
 	const char *severity, *label;
 	enum ui_color color;
@@ -40,7 +40,7 @@ static size_t number(const json_t *object, const char *name)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* ---- for people -------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------- */
 
 static void add_safe(struct check_output *o, const char *text, enum ui_color color)
 {
@@ -98,7 +98,7 @@ static void text_add(struct check_output *o, const struct checked *c)
 		add_safe(o, c->name, UI_BOLD);
 		buf_addf(&o->out, ": %zu more findings are not listed\n\n", dropped);
 	}
-	/* What is known is shown before the next file is read. */
+	/* Results are shown before the next file is read. */
 	(void)ui_put(STDOUT_FILENO, &o->out);
 	o->out.len = 0;
 }
@@ -135,12 +135,12 @@ static void text_end(struct check_output *o, const char *rules UNUSED)
 	buf_adds(&o->out, "\n");
 }
 
-/* ---- for programs ------------------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------------------- */
 
 static void json_add(struct check_output *o, const struct checked *c)
 {
 	AUTO_FREE char *line = NULL;
-	/* A name need not be UTF-8; what is not becomes visible. */
+	/* A name need not be UTF-8; invalid bytes become visible. */
 	AUTO_BUF safe = BUF_INIT(UI_TEXT_MAX);
 
 	ui_line(c->name, &safe);

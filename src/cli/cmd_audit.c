@@ -69,12 +69,12 @@ static const struct option_row export_options[] = {
 	STATE_ROW,
 };
 
-/* ---- writing as we go --------------------------------------------------------------------------- */
+/* ---- writing entries ---------------------------------------------------------------------------- */
 
 struct writer {
 	struct buf text;
 	bool color, array;
-	bool raw; /* entries as they are: their seals are made of these bytes */
+	bool raw; /* entries unchanged: their seals cover these bytes */
 	size_t n;
 	int error;
 };
@@ -86,7 +86,7 @@ static void flush_writer(struct writer *w)
 	w->text.len = 0;
 }
 
-/* Not 0 stops the reading: the reader is gone. */
+/* A nonzero value ends the walk: the reader is gone. */
 static int after_line(struct writer *w)
 {
 	w->n++;
@@ -126,9 +126,9 @@ static void put_sentence(struct writer *w, const char *text)
 }
 
 /*
- * A member of an entry, as far as it fits.  Not a parser: a log of a million entries must be shown in seconds.  It
- * relies on the form of the log's lines, in which the bytes `"name":` can only be a member's name; the worst that
- * another form leads to is a strange word in a table.
+ * A member of an entry, as far as it fits.  Not a parser, since a log of a million entries must be shown in seconds.
+ * It relies on the form of the log's lines, in which the bytes `"name":` can only be a member's name; any other form
+ * leads at worst to a wrong word in a table.
  */
 static const char *member(const char *line, size_t len, const char *name, char *dst, size_t size)
 {
@@ -146,7 +146,7 @@ static const char *member(const char *line, size_t len, const char *name, char *
 	for (at += text; at < end && used + 1 < size; at++) {
 		if (text ? *at == '"' : *at < '0' || *at > '9')
 			break;
-		if (*at == '\\' && at + 1 < end && *++at == 'u') { /* control characters, and what was no UTF-8 */
+		if (*at == '\\' && at + 1 < end && *++at == 'u') { /* control characters, bytes that were not UTF-8 */
 			at += end - at > 4 ? 4 : 0;
 			dst[used++] = '?';
 		} else {

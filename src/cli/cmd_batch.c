@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_batch.c - `brig batch`: jobs by the line, results by the line, many cells at once. */
+/* cmd_batch.c - `brig batch`: one job per line, one result per line, many cells at once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@
 #include "cli/ui.h"
 
 #define EXIT_FAIL_ON 1
-#define QUEUE_JOBS   64   /* at a time, on a queue, if nothing is said */
-#define LAST_WORD_MS 2000 /* how long a reader may take for what is left when the batch was cancelled */
+#define QUEUE_JOBS   64   /* default number of jobs on a queue at a time */
+#define LAST_WORD_MS 2000 /* how long a reader may take for the remaining lines of a cancelled batch */
 
 struct batch_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
@@ -71,14 +71,14 @@ struct batch {
 	struct batch_finished finished;
 	struct batch_progress progress;
 	struct batch_pool pool;
-	struct brig_error err; /* why it cannot go on */
+	struct brig_error err; /* why it cannot continue */
 	uint64_t number;       /* of the next job */
-	uint64_t failed;       /* jobs with a word of --fail-on */
+	uint64_t failed;       /* jobs with a verdict or judgement in --fail-on */
 	uint32_t warm;         /* cells kept ready */
 	struct batch_queue queue;
 };
 
-/* ---- jobs in ------------------------------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------------------------------- */
 
 static bool is_empty(const char *line, size_t len)
 {
@@ -87,7 +87,7 @@ static bool is_empty(const char *line, size_t len)
 	return len == 0;
 }
 
-/* What a line says, or why it is no job.  NULL: nothing is to be done for it. */
+/* A job from a line, valid or not.  NULL: the line is skipped. */
 static struct batch_job *make_job(struct batch *b, bool too_long, const char *line, size_t len)
 {
 	struct batch_job *job;
@@ -135,7 +135,7 @@ static enum batch_next next_job(void *user, struct batch_job **ret)
 	return b->err.code ? BATCH_NEXT_END : BATCH_NEXT_WAIT;
 }
 
-/* Nothing is read that could not be run, so a slow batch slows down its writer. */
+/* Reads no job that cannot be started, so a slow batch slows down its writer. */
 static int input_fd(void *user)
 {
 	struct batch *b = user;
@@ -154,7 +154,7 @@ static void on_input(void *user)
 	}
 }
 
-/* ---- results out ----------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------------- */
 
 static int output_fd(void *user)
 {
@@ -163,7 +163,7 @@ static int output_fd(void *user)
 	return batch_output_is_waiting(&b->output) ? b->output.fd : -1;
 }
 
-/* Nobody would see the rest. */
+/* Cancels the batch if its results cannot be written. */
 static void check_output(struct batch *b)
 {
 	if (b->output.error)
@@ -178,7 +178,7 @@ static void on_output(void *user)
 	check_output(b);
 }
 
-/* Whether a list such as "timeout,wrong_answer" has this word. */
+/* Whether a list such as "timeout,wrong_answer" contains word. */
 static bool list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -235,7 +235,7 @@ static const struct batch_ops batch_ops = {
 
 /* ---- the batch ------------------------------------------------------------------------------------------ */
 
-/* What is left is whole lines.  A reader that does not take them when all is over is not waited for. */
+/* Writes what is left, whole lines only.  A reader that does not read at the end is not waited for. */
 static int end_batch(struct batch *b)
 {
 	bool is_cancelled = b->pool.is_cancelled;
@@ -253,7 +253,7 @@ static int end_batch(struct batch *b)
 	return b->failed > 0 ? EXIT_FAIL_ON : EXIT_SUCCESS;
 }
 
-/* A front of our own, for workers elsewhere. */
+/* Starts a front of our own, for workers elsewhere. */
 static int use_queue(struct batch *b)
 {
 	const struct batch_values *v = b->v;
@@ -271,7 +271,7 @@ static int use_queue(struct batch *b)
 	return 0;
 }
 
-/* What of the options is this process's to obey; NULL: nothing. */
+/* The option that only this process can follow; NULL: none. */
 static const char *only_here(const struct batch_values *v)
 {
 	return v->policy ? "--policy" : v->preset ? "--preset" : v->state ? "--state" : v->warm ? "--warm" : NULL;

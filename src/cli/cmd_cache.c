@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig cache list`, `brig cache prune`, `brig cache verify`: the compiled programs and packages that are kept. */
+/* `brig cache list`, `brig cache prune`, `brig cache verify`: cached compiled programs and packages. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum cache_what { CACHE_LIST, CACHE_PRUNE, CACHE_VERIFY };
 struct cache_values {
 	const char *state, *policy;
 	bool all, json, no_color;
-	enum cache_what what; /* the command, not an option */
+	enum cache_what what; /* determined by the command, not an option */
 };
 
 #define AT(member) offsetof(struct cache_values, member)
@@ -29,7 +29,7 @@ static const struct option_row prune_options[] = {
 };
 static const struct option_row verify_options[] = { ROW_STATE, ROW_POLICY, ROW_JSON };
 
-/* ---- texts ------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------- */
 
 static uint64_t number(const json_t *doc, const char *name)
 {
@@ -57,7 +57,7 @@ static void add_entry(struct ui_table *table, const json_t *row)
 	uint64_t used_ns = 0;
 
 	(void)document_text(row, "key", text, sizeof(text));
-	text[12] = '\0'; /* enough to tell them apart */
+	text[12] = '\0'; /* sufficient to distinguish them */
 	ui_table_add(table, text, UI_BOLD);
 	(void)document_text(row, "kind", text, sizeof(text));
 	if (document_true(row, "pinned"))

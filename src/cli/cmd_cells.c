@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig ps` and `brig reap`: cells of any backend, and the removal of those whose owner is dead. */
+/* `brig ps` and `brig reap`: lists cells of all backends, and removes those whose owner is dead. */
 #include <stdio.h>
 
 #include "base/str.h"
@@ -10,7 +10,7 @@
 struct cells_values {
 	const char *policy;
 	bool json, no_color;
-	bool reap; /* the command, not an option */
+	bool reap; /* determined by the command, not an option */
 };
 
 #define AT(member) offsetof(struct cells_values, member)

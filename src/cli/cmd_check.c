@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_check.c - `brig check`: what `brig run` would say about code before it runs, for a file, a tree, a command
+ * cmd_check.c - `brig check`: what `brig run` would report about code before it runs, for a file, a tree, a command
  * line or a path.  Exit status 0: nothing above MEDIUM, 1: warnings, 2: would be blocked.
  */
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "cli/service.h"
 #include "cli/walk.h"
 
-/* 2 says "blocked" here, so that wrong use has the number that sysexits.h gives it. */
+/* 2 means "blocked" here, so usage errors have the number from sysexits.h. */
 #define EXIT_CHECK_USAGE 64
 
 struct check_values {
@@ -56,12 +56,12 @@ struct checker {
 	const struct check_values *v;
 	struct brig *b;
 	struct service_place place;
-	bool has_place; /* a service is asked there, until it does not do it */
+	bool has_place; /* use the service there, unless it turns out that it cannot */
 	struct check_output output;
-	int worst;  /* 0, 1, 2 as brig_check() says */
+	int worst;  /* 0, 1 or 2, as returned by brig_check() */
 	int failed; /* exit status of the first failure, or 0 */
 	json_t *languages;
-	const char *rules; /* every --rule, NULL: none */
+	const char *rules; /* all --rule options; NULL: none */
 };
 
 static int fail(struct checker *c, int status)
@@ -83,7 +83,7 @@ static int fail_with(struct checker *c, const char *name, const struct brig_erro
 
 /* ---- one text ----------------------------------------------------------------------------------- */
 
-/* As brig_check() does, through a service if there is one. */
+/* brig_check(), through a service if there is one. */
 static int check_anywhere(struct checker *c, const struct brig_check *req, char **ret_json, struct brig_error *err)
 {
 	const struct check_values *v = c->v;
@@ -134,7 +134,7 @@ static int check_one(struct checker *c, const char *name, const char *base, cons
 
 static int check_fd(struct checker *c, int fd, const char *name, const char *base)
 {
-	AUTO_BUF text = BUF_INIT(BRIG_CODE_MAX + 1); /* one byte more, for the library to refuse */
+	AUTO_BUF text = BUF_INIT(BRIG_CODE_MAX + 1); /* one byte more than permitted, so that the library refuses it */
 	struct brig_error err = BRIG_ERROR_INIT;
 	char piece[16384];
 	ssize_t n;
@@ -182,7 +182,7 @@ static bool tree_wants(void *user, const char *name)
 	return false;
 }
 
-/* One file that cannot be judged does not keep the others from being judged. */
+/* A file that cannot be inspected does not end the walk. */
 static int tree_file(void *user, int fd, const char *path)
 {
 	struct checker *c = user;
@@ -213,7 +213,7 @@ static int check_tree(struct checker *c, int dir, const char *path)
 	return rc < 0 ? fail_with(c, path, &err) : 0;
 }
 
-/* ---- what is asked ------------------------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------------------------------------ */
 
 static int check_path(struct checker *c, const char *path)
 {
@@ -235,7 +235,7 @@ static int check_path(struct checker *c, const char *path)
 	return S_ISDIR(st.st_mode) ? check_tree(c, fd, path) : check_fd(c, fd, path, base_name(path));
 }
 
-/* A command line or a path is given behind "--", or comes from standard input. */
+/* A command line or a path comes after "--", or from standard input. */
 static int check_words(struct checker *c, const struct operands *ops)
 {
 	AUTO_BUF text = BUF_INIT(BRIG_CODE_MAX + 1);
@@ -260,7 +260,7 @@ static int check_targets(struct checker *c, const struct operands *ops)
 	return 0;
 }
 
-/* The command line makes sense; else the reason. */
+/* Validates the command line. */
 static int check_usage(const struct check_values *v, const struct operands *ops, const struct check_format **ret_format,
 		       struct brig_error *err)
 {
@@ -312,7 +312,7 @@ static int run_checks(const struct check_values *v, const struct operands *ops, 
 	c.rules = v->rule.n > 0 ? buf_str(&rule) : NULL;
 	check_output_init(&c.output, format, ui_has_color(STDOUT_FILENO, v->no_color));
 	(void)check_targets(&c, ops);
-	/* What would be blocked is so, whatever else could not be read. */
+	/* "Would be blocked" takes precedence over files that could not be read. */
 	status = c.worst == 2 ? 2 : c.failed ? c.failed : c.worst;
 	if (c.output.counts.files > 0 || !c.failed) {
 		if (format == check_format_find("sarif"))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brig completions`: what a shell needs to complete our command lines, made of the same tables that parse them.
+ * `brig completions`: scripts with which shells complete our command lines, generated from the tables that parse these.
  *
- * Commands of one word and of two are completed alike: the first word decides, or the first two.  Where a value is wanted
- * the shell completes file names, unless the value's name in the help has a list here.
+ * Commands of one word and of two are completed alike: the first word decides, or the first two.  For values the shell
+ * completes file names, unless the value's name in the help has a list here.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "cli/ui.h"
 
 struct completions_values {
-	char none; /* no option */
+	char none; /* there are no options */
 };
 
-/* Values with few choices, by the option, or by what its help calls them. */
+/* Values with few choices, by option or by the name of the value in the help. */
 static const struct {
 	const char *option; /* NULL: any */
 	const char *value, *choices;
@@ -45,7 +45,7 @@ static bool takes_value(const struct option_row *o)
 	return o->kind != OPTION_FLAG && o->kind != OPTION_FIXED_WISH;
 }
 
-/* Text between single quotes.  special: further characters that get a backslash. */
+/* Adds text for single quotes.  special: additional characters to be escaped. */
 static void add_quoted(struct buf *out, const char *text, const char *special)
 {
 	for (; *text; text++)
@@ -71,7 +71,7 @@ static bool is_repeated(size_t c)
 	return false;
 }
 
-/* The second words of the commands that begin with the first word of this one. */
+/* Adds the second words of the commands that begin with the first word of this one. */
 static void add_second_words(struct buf *out, const struct command *cmd)
 {
 	size_t len = first_word_len(cmd);
@@ -196,7 +196,7 @@ static void add_zsh(struct buf *out)
 
 /* ---- fish ------------------------------------------------------------------------------------------ */
 
-/* When a command is the one that is written. */
+/* The condition under which a command's options apply. */
 static void add_fish_condition(struct buf *out, const struct command *cmd)
 {
 	size_t len = first_word_len(cmd);
@@ -220,7 +220,7 @@ static void add_fish_option(struct buf *out, const struct command *cmd, const st
 	else if (takes_value(o))
 		buf_adds(out, " -r");
 	buf_adds(out, " -d '");
-	for (const char *c = o->help; *c; c++) /* inside single quotes fish knows two escapes */
+	for (const char *c = o->help; *c; c++) /* fish has two escapes inside single quotes */
 		buf_addf(out, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
 	buf_adds(out, "'\n");
 }

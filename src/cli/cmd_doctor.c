@@ -14,7 +14,7 @@
 struct doctor_values {
 	const char *policy, *preset;
 	bool json, no_color, write_policy;
-	const char *file; /* the operand: where the policy goes; NULL: the usual place */
+	const char *file; /* the operand: path for the policy; NULL: the default */
 };
 
 #define AT(member) offsetof(struct doctor_values, member)
@@ -62,7 +62,7 @@ static const char *fix_of(const json_t *row, char *dst, size_t size)
 	return dst;
 }
 
-/* The names of all rows from at on that share one fix; false if an earlier row has already named them. */
+/* Collects the names of all rows from at on that have this fix; false if an earlier row has listed them. */
 static bool names_of_fix(const json_t *rows, size_t at, const char *fix, struct buf *names)
 {
 	char name[128], other[4096];
@@ -81,7 +81,7 @@ static bool names_of_fix(const json_t *rows, size_t at, const char *fix, struct 
 	return true;
 }
 
-/* Fixes are sentences and commands: too long for a column.  Each is printed once, with everything that it fixes. */
+/* Fixes are sentences and commands, too long for a column.  Each is printed once, with everything that it fixes. */
 static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
 {
 	char fix[4096];
@@ -102,7 +102,7 @@ static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
 	}
 }
 
-/* Where commands get their cells is another question than what this user could make: a service that answers makes them. */
+/* A service that answers creates the cells of commands, so it matters besides what this user could do. */
 static void add_service(struct buf *out, bool ok)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -138,7 +138,7 @@ static int doctor_table(const json_t *doc, const struct doctor_values *v, int st
 	ui_paint(&text, has_color, ok ? UI_GREEN : UI_RED,
 		 ok ? "This host can keep the policy." : "This host cannot keep the policy.");
 	buf_adds(&text, "\n");
-	if (!v->policy && !v->preset) /* which are this user's own */
+	if (!v->policy && !v->preset) /* these are this user's own */
 		add_service(&text, ok);
 	return ui_finish(&text, status);
 }

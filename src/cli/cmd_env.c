@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig env create`, `list`, `show`, `remove`: package sets that have a name. */
+/* `brig env create`, `list`, `show`, `remove`: named sets of packages. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static const struct option_row create_options[] = {
 static const struct option_row list_options[] = { ROW_STATE, ROW_POLICY, ROW_JSON, ROW_NO_COLOR };
 static const struct option_row one_options[] = { ROW_STATE, ROW_POLICY, ROW_JSON };
 
-/* Exactly one name. */
+/* Exactly one operand, the name. */
 static bool take_name(const struct command *self, const struct operands *ops, struct brig_error *err)
 {
 	size_t n = ops->words.n + ops->rest.n;
@@ -76,7 +76,7 @@ static void on_notice(void *user, const char *text)
 	ui_say("%s", text);
 }
 
-/* Its age decides nothing about the set of an environment. */
+/* The age of packages is irrelevant for an environment. */
 static void on_install(void *user, const struct brig_install *now)
 {
 	struct brig_install kept = *now;
@@ -85,7 +85,7 @@ static void on_install(void *user, const struct brig_install *now)
 	live_on_install(user, &kept);
 }
 
-/* The language that packages are named for; one environment has one. */
+/* The language of the packages; an environment has one. */
 static int choose_language(const struct env_values *v, const struct words **ret_words, const char **ret,
 			   struct brig_error *err)
 {
@@ -117,9 +117,9 @@ static int say_made(const struct env_values *v, const struct brig_environment *w
 			report_fatal(r, NULL);
 		else
 			report_remarks(r, NULL);
-		if (ran) /* of a program of the user's that is no news */
+		if (ran) /* for a user's program that would be no news */
 			ui_say("error: %s", brig_result_reason(r));
-		/* A module that ends the program well is no environment that was made. */
+		/* If importing a module ends the program successfully, the environment was not created. */
 		return brig_result_status(r) == EXIT_SUCCESS ? EXIT_FAILED : brig_result_status(r);
 	}
 	if (!v->quiet)
@@ -207,7 +207,7 @@ static const char *moment(const json_t *doc, char *dst, size_t size)
 	return dst;
 }
 
-/* "there", or what is wrong with it. */
+/* "there", or its problem. */
 static const char *state_of(const json_t *doc)
 {
 	const json_t *set = json_object_get(doc, "set");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_exec.c - `brig exec`: a command of this host's programs, or a line for the shell, in a cell. */
+/* cmd_exec.c - `brig exec`: runs a command of this host's programs, or a shell command line, in a cell. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -20,7 +20,7 @@ static const struct option_row exec_options[] = {
 #include "cli/request_options.def"
 };
 
-/* Where the command is: in the words, before or behind '--', or in --shell. */
+/* Takes the command from the operands, before or after '--', or from --shell. */
 static int choose_command(const struct exec_values *v, const struct operands *ops, struct brig_request *req,
 			  struct brig_error *err)
 {

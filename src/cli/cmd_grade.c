@@ -61,9 +61,9 @@ struct grading {
 	size_t at; /* the next pair */
 };
 
-/* ---- pairs in, marks out ------------------------------------------------------------------------- */
+/* ---- pairs and marks ----------------------------------------------------------------------------- */
 
-/* One cell per pair.  Names and contents belong to the grade, which outlives the job. */
+/* One cell for each pair.  Names and contents belong to the grade, which outlives the job. */
 static int fill_job(struct grading *g, struct batch_job *job, const struct grade_submission *s, struct brig_error *err)
 {
 	static struct brig_option read_only[] = { { "workspace_mode", "ro" } };
@@ -164,7 +164,7 @@ static const struct batch_ops grade_ops = {
 	.tick = tick,
 };
 
-/* ---- what was asked for -------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 static int read_how(const struct grade_values *v, struct judge_expected *ret, struct brig_error *err)
 {
@@ -185,7 +185,7 @@ static int read_how(const struct grade_values *v, struct judge_expected *ret, st
 	return 0;
 }
 
-/* The checker's language by its extension is found by the library, as that of any program. */
+/* The library determines the checker's language from its extension, as for any program. */
 static int read_checker(struct grading *g, struct brig_error *err)
 {
 	const char *path = g->v->checker, *slash = path ? strrchr(path, '/') : NULL;
@@ -263,7 +263,7 @@ static int show(const struct grading *g, int csv)
 	return ui_finish(&page, status);
 }
 
-/* What of the options is this process's to obey; NULL: nothing. */
+/* The option that only this process can follow; NULL: none. */
 static const char *only_here(const struct grade_values *v)
 {
 	return v->policy ? "--policy" : v->preset ? "--preset" : v->state ? "--state" : NULL;
@@ -314,7 +314,7 @@ static int grade_values(const struct command *self, const struct grade_values *v
 	g.pool.ops = &grade_ops;
 	g.pool.user = &g;
 	if (prepare(&g, ops, &err) == 0 && v->csv) {
-		/* Before the runs: a place that cannot be written should not cost them. */
+		/* Before the runs, so that a path that cannot be written does not waste them. */
 		csv = open(v->csv, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
 		if (csv < 0)
 			(void)err_set(&err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the grades", v->csv);

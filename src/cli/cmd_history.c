@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_history.c - `brig history`: what was run, the newest first. */
+/* cmd_history.c - `brig history`: lists executions, newest first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "cli/rows.h"
 
 #define LIMIT_DEFAULT 20
-#define NOTE_SHOWN    60 /* columns of a reason in the table; `brig show` has all of it */
+#define NOTE_SHOWN    60 /* columns of a reason in the table; `brig show` prints all of it */
 
 struct history_values {
 	const char *verdict, *since, *until, *lang, *trust, *door, *limit, *policy, *state;
@@ -48,7 +48,7 @@ static void add_number(struct ui_table *table, const json_t *row, const char *na
 		     UI_PLAIN);
 }
 
-/* What the program was called, or why it did not end well. */
+/* The program's name, or why it did not end well. */
 static void add_note(struct ui_table *table, const json_t *row, const char *verdict)
 {
 	char text[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig images build`, `list` and `check`: what docker cells are made from. */
+/* `brig images build`, `list` and `check`: the images for docker cells. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -108,7 +108,7 @@ static int ask_images(struct brig *b, const void *values, char **ret, struct bri
 	return rc > 0 ? EXIT_FAILURE : rc;
 }
 
-/* The lines of a file of requirements, without blanks and comments; what they say the library judges. */
+/* Lines of a requirements file, without blanks and comments; the library validates them. */
 struct requirements {
 	char *text;
 	const char *item[REQUIREMENTS_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig init`: a policy file to start from, with every setting and its default behind '#'. */
+/* `brig init`: writes a policy file with every setting and its default, commented out. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_folder(const char *path)
 	return (len > 0 && path[len - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-/* Where the file goes; false: said why there is no such place. */
+/* The path of the file; false after an error message. */
 static bool choose_path(const char *wanted, char dst[PATH_MAX])
 {
 	bool ok = true;

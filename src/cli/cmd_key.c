@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_key.c - `brig key show` and `brig key rotate`: what this host signs receipts and checkpoints with. */
+/* cmd_key.c - `brig key show` and `brig key rotate`: the key with which this host signs receipts and checkpoints. */
 #include <string.h>
 
 #include "cli/commands.h"

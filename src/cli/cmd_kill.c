@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brig kill`: asks the brig that runs a cell to cancel.  It tears its cell down and records the run as cancelled,
- * which nobody else could do.
+ * `brig kill`: asks the brig that runs a cell to cancel it.  That brig tears its cell down and records the run as
+ * cancelled, which no other process could do.
  *
- * A cell is known by the pid of its owner, and pids are reused.  So a descriptor of that process is opened first, and
- * then the cells are checked once more: a process that is still the owner then, which means that it is older than its
- * cell, is the one that the descriptor holds.
+ * A cell is identified by the pid of its owner, and pids are reused.  So a pidfd of that process is opened first, and
+ * then the cells are listed again: a process that is still the owner then, and thus older than its cell, is the one
+ * that the pidfd refers to.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ struct kill_values {
 #define AT(member) offsetof(struct kill_values, member)
 static const struct option_row kill_options[] = { ROW_POLICY };
 
-/* The run that a word names, and its owner.  Returns 0 or negative. */
+/* Finds the run with this id or prefix, and its owner.  Returns 0 or negative. */
 static int find_run(struct brig *b, const char *word, char *ret_id, size_t size, pid_t *ret, struct brig_error *err)
 {
 	AUTO_TEXT json = NULL;
@@ -62,7 +62,7 @@ static int find_run(struct brig *b, const char *word, char *ret_id, size_t size,
 	return rc;
 }
 
-/* A program that uses the library runs more than this cell, and a signal would end all of it. */
+/* Refuses programs that use the library: a signal would end everything in them, not only this cell. */
 static int check_is_brig(pid_t pid, const char *id, struct brig_error *err)
 {
 	char path[40], name[32];

@@ -48,7 +48,7 @@ static int serve(const struct mcp_values *v)
 		ui_say("cannot prepare for signals");
 		return EXIT_FAILED;
 	}
-	/* Tools are commands of ours; what they tell of history and workspaces is of one state folder. */
+	/* Tools run brig commands, and history and workspaces must come from one state directory. */
 	if (setenv("BRIG_HOST", "none", 1) < 0)
 		return EXIT_FAILED;
 	return mcp_serve_stdio(&options, stop_fd, &err) < 0 ? ui_fail(&err) : EXIT_SUCCESS;

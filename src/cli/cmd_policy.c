@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig policy show`: every effective value and the layer that set it.  `brig policy check`: all errors at once. */
+/*
+ * `brig policy show`: every effective value and the layer that set it.  `brig policy check`: reports all errors at
+ * once.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +33,7 @@ static const struct option_row show_options[] = {
 static void add_setting(struct ui_table *table, const json_t *row)
 {
 	char key[128], text[4096], layer[64], place[256];
-	/* Unchanged values are dimmed; the others are what a reader looks for. */
+	/* Built-in values are dimmed, so that the others stand out. */
 	bool builtin = str_eq(document_text(row, "layer", layer, sizeof(layer)), "built-in");
 
 	document_text(row, "place", place, sizeof(place));
@@ -40,7 +43,7 @@ static void add_setting(struct ui_table *table, const json_t *row)
 	ui_table_add(table, str_eq(place, layer) ? "" : place, UI_PLAIN);
 }
 
-/* Whom a row is about, and what it says of him in the file's own words. */
+/* The user of a row, and the row as it is in the file. */
 static void add_user(struct ui_table *table, const json_t *row)
 {
 	AUTO_BUF text = BUF_INIT(4 * KiB);
@@ -138,7 +141,7 @@ static const struct option_row check_options[] = {
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of lines" },
 };
 
-/* One line per complaint. */
+/* One line for each error. */
 static void add_complaints(const json_t *doc, const char *path, struct buf *out)
 {
 	char place[512], message[1024];

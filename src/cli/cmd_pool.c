@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig pool`: keeps containers warm for `brig run --backend docker` of the same user, until it is ended. */
+/* `brig pool`: keeps containers warm for `brig run --backend docker` of the same user, until it is stopped. */
 #include "base/str.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_receipt.c - `brig receipt verify`: what a receipt proves, in words; no state, no policy, no network. */
+/* cmd_receipt.c - `brig receipt verify`: explains what a receipt proves; needs no state, no policy, no network. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "cli/request.h"
 #include "cli/document.h"
 
-#define RECEIPT_READ_MAX (1 * MiB + 1) /* one more than the library takes, for it to refuse */
+#define RECEIPT_READ_MAX (1 * MiB + 1) /* one byte more than permitted, so that the library refuses it */
 
 struct receipt_values {
 	const char *key;
@@ -52,7 +52,7 @@ static void add_sentences(const json_t *list, const char *title, struct buf *tex
 	json_array_foreach(list, i, sentence)
 	{
 		buf_adds(text, "  - ");
-		ui_line(json_string_value(sentence), text); /* a receipt comes from anywhere */
+		ui_line(json_string_value(sentence), text); /* receipts are untrusted */
 		buf_adds(text, "\n");
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_rules.c - `brig rules` lists the rules of the inspection, `brig explain` shows one of them with its examples. */
+/* cmd_rules.c - `brig rules` lists the rules of the inspection, `brig explain` shows one with its examples. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/document.h"
 #include "cli/rows.h"
 
-#define NAMES_SHOWN 60 /* columns of names in the table; `brig explain` shows them all */
+#define NAMES_SHOWN 60 /* columns for names in the table; `brig explain` shows them all */
 
 struct rules_values {
 	const char *lang, *rules, *policy;
@@ -168,7 +168,7 @@ const struct command command_rules = {
 	.run = rules_main,
 };
 
-/* ---- one of them --------------------------------------------------------------------------------- */
+/* ---- one rule ------------------------------------------------------------------------------------ */
 
 static void add_line(struct buf *out, const char *label, const char *text)
 {
@@ -281,7 +281,7 @@ static int explain_main(const struct command *self, int argc, char **argv)
 	int status;
 
 	if (!command_begin(self, argc, argv, &v, &ops, &status)) {
-		/* said already */
+		/* reported by command_begin() */
 	} else if (ops.words.n != 1 || ops.rest.n > 0) {
 		(void)err_set(&err, BRIG_E_USAGE, 0, "give one rule by its name; 'brig rules' lists them");
 		status = ui_usage(self->name, &err);
@@ -297,7 +297,7 @@ const struct command command_explain = {
 	.synopsis = "[OPTIONS] RULE",
 	.summary = "show one rule of the inspection, with examples",
 	.examples = "  brig explain py-os-process\n",
-	.options = rules_options + 1, /* all but --lang */
+	.options = rules_options + 1, /* without --lang */
 	.n_options = ARRAY_LEN(rules_options) - 1,
 	.run = explain_main,
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_run.c - `brig run`: one program, its output live, one exit status for verdict and program together. */
+/*
+ * cmd_run.c - `brig run`: runs one program, shows its output live, and exits with one status for verdict and program.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static const struct option_row run_options[] = {
 
 /* ---- the code -------------------------------------------------------------------------------- */
 
-/* A file, or one that a folder's program begins in. */
+/* Loads a file, or the entry file of a directory. */
 static int load_file(struct run_values *v, const char *path, struct source *source, struct brig_request *req,
 		     struct buf *code, struct brig_error *err)
 {
@@ -49,7 +51,7 @@ static int load_file(struct run_values *v, const char *path, struct source *sour
 	return request_read_all(fd, source->file, code, err);
 }
 
-/* Where the code comes from: -c, '-', a file or a folder.  Exactly one of them. */
+/* Loads the code from exactly one of -c, '-', a file or a directory. */
 static int load_code(struct run_values *v, const struct operands *ops, struct source *source, struct brig_request *req,
 		     struct buf *code, struct brig_error *err)
 {

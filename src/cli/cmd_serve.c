@@ -123,7 +123,7 @@ static int read_librechat_key(const struct serve_values *v, struct serve_options
 	return 0;
 }
 
-/* What is in the files only the process that uses them looks at. */
+/* Only the process that uses these files reads them. */
 static int read_tls(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
 	if (!v->tls_cert != !v->tls_key)
@@ -134,7 +134,7 @@ static int read_tls(const struct serve_values *v, struct serve_options *o, struc
 	return 0;
 }
 
-/* usual: room for the default one. */
+/* usual: buffer for the default path. */
 static void read_socket(const struct serve_values *v, char usual[SOCKET_PATH_MAX], struct serve_options *o)
 {
 	if (v->socket) {
@@ -168,13 +168,13 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	return 0;
 }
 
-/* What doors are read from, which lives as long as the options. */
+/* The policy and lists from which doors are read; they must outlive the options. */
 struct doors_of {
 	json_t *policy;
 	struct buf names, keys;
 };
 
-/* What is wrong with the policy is said once and with its own status, before anything listens. */
+/* Errors in the policy are reported once, with their own exit status, before anything listens. */
 static int check_policy(const struct serve_options *o, struct doors_of *ret, struct brig_error *err)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
@@ -195,7 +195,7 @@ static int check_policy(const struct serve_options *o, struct doors_of *ret, str
 	return rc;
 }
 
-/* The texts of a setting that is a list, one behind the other with commas. */
+/* Joins the strings of a list setting with commas. */
 static void join_setting(const json_t *policy, const char *key, struct buf *out)
 {
 	const json_t *setting, *item;
@@ -212,7 +212,7 @@ static void join_setting(const json_t *policy, const char *key, struct buf *out)
 	}
 }
 
-/* Doors of the command line count instead of the policy's, and keys that are refused besides. */
+/* Doors on the command line replace the policy's; refused keys are added to it. */
 static int read_doors(const struct serve_values *v, struct doors_of *of, struct serve_options *o,
 		      struct brig_error *err)
 {

@@ -64,7 +64,7 @@ static int start(struct session_work *w, struct brig_error *err)
 	return rc < 0 ? rc : cli_session_tell(w, doc, "%s\n", id_of(doc));
 }
 
-/* What makes something new of a session, whose id is printed. */
+/* Creates something from a session and prints its id. */
 static int make_copy(struct session_work *w, enum route route, struct brig_error *err)
 {
 	struct service_ask ask;
@@ -177,7 +177,7 @@ static int print_session(const struct session_work *w, const json_t *doc, const 
 	return ui_finish(&text, EXIT_SUCCESS);
 }
 
-/* A session, and what runs in it; one that has ended has nothing that runs. */
+/* Shows a session and what runs in it; nothing runs in one that has ended. */
 static int show(struct session_work *w, struct brig_error *err)
 {
 	struct brig_error none = BRIG_ERROR_INIT;
@@ -203,9 +203,9 @@ static int show(struct session_work *w, struct brig_error *err)
 	return status;
 }
 
-/* ---- what is done to one ------------------------------------------------------------------------------------------ */
+/* ---- operations on one session --------------------------------------------------------------- */
 
-/* What needs no more than the session. */
+/* A request without further fields. */
 static int ask_plainly(struct session_work *w, enum route route, const char *done, struct brig_error *err)
 {
 	struct service_ask ask;
@@ -249,7 +249,7 @@ static int set_timeout(struct session_work *w, struct brig_error *err)
 	return rc < 0 ? rc : cli_session_tell(w, doc, "session %s lasts %s from now on\n", w->id, time);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct session_shape shape_none = { 0, 0, SESSION_NO_ID, false, "this takes no argument" };
 static const struct session_shape shape_id = { 1, 1, 0, false, "name one session; 'brig session list' shows them" };

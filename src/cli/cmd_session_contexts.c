@@ -92,7 +92,7 @@ static int contexts(struct session_work *w, struct brig_error *err)
 	return w->v.add ? add(w, err) : list(w, err);
 }
 
-/* The one that --context names, or the only one. */
+/* The context named by --context, or the only one. */
 static int choose(struct session_work *w, uint64_t *ret, struct brig_error *err)
 {
 	struct service_ask ask;

@@ -45,7 +45,7 @@ static int detach(struct session_work *w, struct service_ask *ask, struct brig_e
 
 	message_put_number(&ask->message, FIELD_async, 1);
 	if (w->v.tty) {
-		message_put_number(&ask->message, FIELD_interactive, 1); /* for who attaches to it */
+		message_put_number(&ask->message, FIELD_interactive, 1); /* for a later attach */
 		cli_session_put_terminal(ask, true);
 	}
 	rc = cli_session_ask(w, ask, &doc, NULL, err);
@@ -80,7 +80,7 @@ static int exec(struct session_work *w, struct brig_error *err)
 	return start(w, w->ops.rest.item, w->ops.rest.n, err);
 }
 
-/* A shell, if nothing else is wanted: bash where there is one. */
+/* By default runs a shell: bash if it exists. */
 static int open_it(struct session_work *w, struct brig_error *err)
 {
 	static const char *const shell[] = { "sh", "-c",
@@ -93,7 +93,7 @@ static int open_it(struct session_work *w, struct brig_error *err)
 	if (!env.item)
 		return err_nomem(err);
 	(void)snprintf(term, sizeof(term), "TERM=%.100s", getenv("TERM") ? getenv("TERM") : "dumb");
-	env.item[env.n++] = term; /* before those of the command line, which count more */
+	env.item[env.n++] = term; /* before those of the command line, which override it */
 	for (size_t i = 0; i < own.n; i++)
 		env.item[env.n++] = own.item[i];
 	w->v.env = env;

@@ -2,9 +2,9 @@
 /*
  * `brig session files`: files of a session.
  *
- * The cell opens them (server/runner/session_files.c); here are the files of our own user.  A folder of the session comes as
- * a tar archive and is never unpacked by us: its names are a program's.  A folder of ours goes file by file, and so do the
- * files of an archive of ours.  Links are left out, both ways.
+ * The cell opens the session's files (server/runner/session_files.c); this file handles those of our own user.  A
+ * directory of the session is written as a tar archive and never unpacked by us, since a program chose its names.  A
+ * directory of ours is sent file by file, and so are the files of an archive of ours.  Links are left out, both ways.
  */
 #include <fcntl.h>
 #include <fts.h>
@@ -23,7 +23,7 @@
 #include "cli/write.h"
 #include "server/archive.h"
 
-#define FILE_MAX  (64 * MiB) /* that the service takes of one */
+#define FILE_MAX  (64 * MiB) /* maximum size that the service accepts */
 #define DEPTH_MAX 64
 
 #define AT(member) offsetof(struct session_values, member)
@@ -37,7 +37,7 @@ static const struct option_row files_options[] = {
 	ROW_NO_COLOR,
 };
 
-/* ---- asks --------------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------------------------ */
 
 static int ask_path(struct session_work *w, enum route route, const char *path, const char *to, json_t **ret,
 		    struct brig_error *err)
@@ -70,7 +70,7 @@ static int ask_bytes(struct session_work *w, const char *path, struct buf *ret, 
 	return cli_session_ask(w, &ask, &none, ret, err);
 }
 
-/* fd is a file in memory. */
+/* fd is a memfd. */
 static int put_sealed(struct session_work *w, const char *path, int *fd, struct brig_error *err)
 {
 	struct service_ask ask;
@@ -132,7 +132,7 @@ static void add_row(struct ui_table *table, const json_t *row)
 		     UI_PLAIN);
 	ui_table_add(table, document_text(row, "changed", text, sizeof(text)), UI_PLAIN);
 	(void)document_text(row, "path", text, sizeof(text));
-	if (strncmp(text, "./", 2) == 0) /* of the workspace itself */
+	if (strncmp(text, "./", 2) == 0) /* relative to the workspace */
 		memmove(text, text + 2, strlen(text + 2) + 1);
 	if (*document_text(row, "target", target, sizeof(target)))
 		(void)snprintf(name, sizeof(name), "%.2000s -> %.2000s", text, target);
@@ -165,7 +165,7 @@ static int list(struct session_work *w, const char *path, const char *none UNUSE
 
 /* ---- get ---------------------------------------------------------------------------------------------------- */
 
-/* Where what comes is written: "-" is standard output. */
+/* Opens the destination: "-" is standard output. */
 static int open_to(const struct session_work *w, const char *to, struct brig_error *err)
 {
 	int fd;
@@ -191,7 +191,7 @@ static int write_to(int fd, const char *name, const struct buf *bytes, struct br
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot write '%.200s'", name) : 0;
 }
 
-/* The last name of a path. */
+/* The last component of a path. */
 static const char *name_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -199,7 +199,7 @@ static const char *name_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* One file of a folder: path as the service has it; what follows the folder's own name is its name in the archive. */
+/* Adds one file of a directory; path is the service's, name the one in the archive, relative to the directory. */
 static int add_to_archive(struct session_work *w, const json_t *row, const char *name, int fd, struct brig_error *err)
 {
 	static const char zeroes[USTAR_BLOCK];
@@ -222,7 +222,7 @@ static int add_to_archive(struct session_work *w, const json_t *row, const char 
 	return rc;
 }
 
-/* What the path has behind its folder's; NULL: it is not below it. */
+/* The part of path after folder; NULL: it is not below it. */
 static const char *below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -236,7 +236,7 @@ static const char *below(const char *path, const char *folder)
 	return strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* A name that stays below wherever the archive is unpacked: it came out of the cell. */
+/* Rejects names that could leave the directory where the archive is unpacked: they come from the cell. */
 static bool stays_below(const char *name)
 {
 	for (const char *at = name; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
@@ -291,7 +291,7 @@ static int get(struct session_work *w, const char *path, const char *to, struct 
 			       "name the archive: brig session files get --tar SESSION DIR FILE|-");
 	to = to ? to : name_of(path);
 	if (!w->v.tar)
-		rc = ask_bytes(w, path, &bytes, err); /* before a file is made for it */
+		rc = ask_bytes(w, path, &bytes, err); /* before the destination is created */
 	if (rc < 0)
 		return rc;
 	fd = open_to(w, to, err);
@@ -309,7 +309,7 @@ static int get(struct session_work *w, const char *path, const char *to, struct 
 
 /* ---- put ---------------------------------------------------------------------------------------------------- */
 
-/* A place below a folder of the session. */
+/* Stores a file below a directory of the session. */
 static int put_below(struct session_work *w, const char *folder, const char *name, int fd, const char *data, size_t len,
 		     struct brig_error *err)
 {
@@ -433,7 +433,7 @@ static int put(struct session_work *w, const char *from, const char *path, struc
 					 n == 1 ? "" : "s");
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------- */
+/* ---- other commands ------------------------------------------------------------------------------------------ */
 
 static int change(struct session_work *w, enum route route, const char *path, const char *to, struct brig_error *err)
 {
@@ -460,7 +460,7 @@ static int move(struct session_work *w, const char *path, const char *to, struct
 
 static const struct {
 	const char *name;
-	size_t min, max; /* words behind SESSION */
+	size_t min, max; /* operands after SESSION */
 	int (*go)(struct session_work *w, const char *path, const char *to, struct brig_error *err);
 	const char *usage;
 } verbs[] = {

@@ -20,7 +20,7 @@
 #include "cli/rows.h"
 #include "cli/session.h"
 
-#define NAMES_MAX 10000 /* that are tried for a picture */
+#define NAMES_MAX 10000 /* that are tried for an image */
 
 #define AT(member) offsetof(struct session_values, member)
 static const struct option_row run_options[] = {
@@ -40,7 +40,7 @@ static const struct option_row run_options[] = {
 	ROW_JSON,
 };
 
-/* Forms of a result that are pictures, the one that is written first. */
+/* Forms of a result that are images; the first one present is written. */
 static const struct {
 	const char *form, *ending;
 	bool is_base64;
@@ -51,7 +51,7 @@ static const struct {
 	{ "pdf", "pdf", true },
 };
 
-/* The extensions of languages that have contexts. */
+/* File extensions of languages that have contexts. */
 static const struct {
 	const char *ending, *language;
 } endings[] = {
@@ -86,7 +86,7 @@ static void put_line(struct shown *s, enum brig_stream stream, const char *text,
 		live_on_output(&s->live, stream, "\n", 1);
 }
 
-/* A new file in the folder, never one that is there; -errno. */
+/* Creates a new file in the directory, never replacing one; -errno. */
 static int open_picture(struct shown *s, const char *ending, char *path, size_t size)
 {
 	int fd = -EEXIST;
@@ -127,7 +127,7 @@ static void write_picture(struct shown *s, const json_t *value, size_t kind)
 		ui_say("picture: %s", path);
 }
 
-/* True: the result has one; it is written, or said to be there. */
+/* True: the result has an image, which is written or mentioned. */
 static bool show_picture(struct shown *s, const json_t *forms)
 {
 	for (size_t i = 0; i < ARRAY_LEN(pictures); i++) {
@@ -235,7 +235,7 @@ static const char *language_of(const struct session_work *w, const char *file)
 	return NULL;
 }
 
-/* Of -c, a file, or standard input. */
+/* From -c, a file, or standard input. */
 static int load_code(const struct session_work *w, const char *file, struct buf *code, struct brig_error *err)
 {
 	AUTO_FD fd = FD_NONE;

@@ -28,7 +28,7 @@ static const struct option_row show_options[] = {
 	ROW_NO_COLOR,
 };
 
-/* The page on its way. */
+/* The page being composed. */
 struct page {
 	const json_t *doc;
 	struct buf out;
@@ -107,7 +107,7 @@ static void add_audit(struct page *p)
 	add_line(p, "audit", line);
 }
 
-/* Records of older versions do not say who chose it. */
+/* Records of older versions do not say where the trust level came from. */
 static void add_trust(struct page *p)
 {
 	char trust[32], source[32], line[96];
@@ -147,7 +147,7 @@ static void add_head(struct page *p)
 	add_audit(p);
 }
 
-/* ---- what it used -------------------------------------------------------------------------------- */
+/* ---- usage -------------------------------------------------------------------------------------- */
 
 static const char *plain_number(char *dst, size_t size, uint64_t v)
 {
@@ -226,7 +226,7 @@ static void add_timing(struct page *p)
 
 #define POINTS_MAX 256
 
-/* The cpu's share since the reading before, in percent of one cpu. */
+/* CPU usage since the previous sample, in percent of one CPU. */
 static uint64_t cpu_share(const json_t *row, const json_t *before)
 {
 	uint64_t at = number_of(row, "at_ms"), cpu = number_of(row, "cpu_ms");
@@ -259,9 +259,9 @@ static void add_charts(struct page *p)
 	buf_add(&p->out, buf_str(&charts), charts.len);
 }
 
-/* ---- what was found and enforced ------------------------------------------------------------------- */
+/* ---- findings and protections ---------------------------------------------------------------------- */
 
-/* What is kept of the code, if it can be read; else "", and findings go without a frame. */
+/* The stored code if it is readable; otherwise "", and findings are shown without a frame. */
 static const char *kept_code(const struct page *p)
 {
 	const json_t *code = json_object_get(p->doc, "code");
@@ -361,7 +361,7 @@ static void add_warnings(struct page *p)
 
 /* ---- code and output ------------------------------------------------------------------------------- */
 
-/* Hostile text, each line behind a bar so that it cannot be taken for ours. */
+/* Hostile text, with a bar before each line so that it cannot be mistaken for ours. */
 static void add_quoted(struct page *p, const char *text)
 {
 	AUTO_BUF safe = BUF_INIT(UI_TEXT_MAX);
@@ -452,7 +452,7 @@ static int show_main(const struct command *self, int argc, char **argv)
 	int status;
 
 	if (!command_begin(self, argc, argv, &v, &ops, &status)) {
-		/* said already */
+		/* reported by command_begin() */
 	} else if (ops.words.n > 1 || ops.rest.n > 0) {
 		(void)err_set(&err, BRIG_E_USAGE, 0, "give one execution by its id; 'brig history' lists them");
 		status = ui_usage(self->name, &err);

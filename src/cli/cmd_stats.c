@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig stats`: what was counted, for people, for Prometheus, or as the document. */
+/* `brig stats`: shows metrics as text, for Prometheus, or as the document. */
 #include <stdio.h>
 
 #include "base/str.h"
@@ -44,7 +44,7 @@ static const char *share_text(char *dst, size_t size, double share)
 	return dst;
 }
 
-/* At least a sliver for what is there at all. */
+/* Values above 0 get at least a minimal bar. */
 static const char *bar_text(char *dst, size_t size, double share, const struct look *look)
 {
 	AUTO_BUF bar = BUF_INIT(size - 1);
@@ -74,7 +74,7 @@ static const char *bytes_text(char *dst, size_t size, double n)
 	return str_bytes(dst, size, (uint64_t)n);
 }
 
-/* The value below which this share of the observations lies, taking each bucket as evenly filled. */
+/* Estimates the value below which this share of the observations is, assuming that each bucket is filled evenly. */
 static double quantile(const json_t *sample, double share)
 {
 	double want = share * (double)json_integer_value(json_object_get(sample, "count")), low = 0, below = 0;
@@ -87,7 +87,7 @@ static double quantile(const json_t *sample, double share)
 		double n = (double)json_integer_value(json_object_get(row, "count"));
 
 		if (!json_is_number(le))
-			break; /* above the last bound: that much is known, and no more */
+			break; /* above the last bound nothing more is known */
 		if (n >= want && n > below)
 			return low + (json_number_value(le) - low) * (want - below) / (n - below);
 		low = json_number_value(le);
@@ -172,7 +172,7 @@ static void add_distribution(struct ui_table *table, const json_t *sample, const
 	ui_table_add(table, text(dst, sizeof(dst), quantile(sample, 0.99)), UI_PLAIN);
 }
 
-/* Where the time of a request goes. */
+/* Time of each step of a request. */
 static void add_steps(const json_t *doc, const struct look *look, struct buf *out)
 {
 	static const char *const titles[] = { "STEP", "TIMES", "MEAN", "P50", "P95", "P99" };
@@ -190,7 +190,7 @@ static void add_steps(const json_t *doc, const struct look *look, struct buf *ou
 	finish_table(&table, look, out);
 }
 
-/* What programs take, by language. */
+/* Resource usage by language. */
 static void add_usage(const json_t *doc, const struct look *look, struct buf *out)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static json_int_t sample_value(const json_t *sample)
 	return json_integer_value(json_object_get(sample, "value"));
 }
 
-/* The rules that spoke most often. */
+/* The rules with the most findings. */
 static void add_rules(const json_t *doc, const struct look *look, struct buf *out)
 {
 	static const char *const titles[] = { "RULE", "FINDINGS", "" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_test.c - `brig test`: a project's tests in a cell, each failure, and one line that adds up. */
+/* cmd_test.c - `brig test`: runs a project's tests in a cell, and prints each failure and a summary line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "cli/ui.h"
 
 #define HEAD_LINES     6  /* of a failure's message */
-#define TAIL_LINES     20 /* of output, when there is no report to show instead */
+#define TAIL_LINES     20 /* of output, if there is no report to show instead */
 #define FAILURES_SHOWN 50
 
 struct test_values {
@@ -37,7 +37,7 @@ static bool has_piece(const char *line, size_t len, const char *piece)
 	return memmem(line, len, piece, strlen(piece)) != NULL;
 }
 
-/* Whether a line says what went wrong, in one of the frameworks' ways, and not where. */
+/* Whether a line contains the error itself, as the frameworks print it, rather than its location. */
 static bool tells_error(const char *line, size_t len)
 {
 	static const char *const pieces[] = { "Error:",   "Error [",  "Exception:", "assert ", "Expected",
@@ -49,7 +49,7 @@ static bool tells_error(const char *line, size_t len)
 	return false;
 }
 
-/* Lines that tell the error, or the others, until *left are shown. */
+/* Prints either the lines with errors or the others, until *left are printed. */
 static void add_some(struct buf *page, const char *text, bool of_error, int *left)
 {
 	for (; *text && *left > 0; text += strcspn(text, "\n"), text += *text == '\n') {
@@ -64,7 +64,7 @@ static void add_some(struct buf *page, const char *text, bool of_error, int *lef
 	}
 }
 
-/* A few lines of a message, indented and safe: first what went wrong, then how it begins. */
+/* A few lines of a message, indented and made safe: first the error, then the beginning. */
 static void add_head(struct buf *page, const char *text)
 {
 	int left = HEAD_LINES;
@@ -101,7 +101,7 @@ static void add_counts(struct buf *page, bool has_color, const struct brig_resul
 	buf_adds(page, t->sealed ? "\n" : ", as the test programs themselves say\n");
 }
 
-/* Where nothing was reported, what was written may tell why. */
+/* Without a report, the end of the output may explain the failure. */
 static void say_tail(const struct brig_result *r, enum brig_stream stream)
 {
 	size_t len, from, lines = 0;
@@ -137,7 +137,7 @@ static int show_tests(const struct brig_result *r, void *arg)
 		say_tail(r, BRIG_STDOUT);
 		say_tail(r, BRIG_STDERR);
 	}
-	/* Failed tests have been shown; anything else that is wrong needs its reason. */
+	/* Failed tests have been printed; any other error needs its reason. */
 	if (str_eq(brig_result_verdict(r), "error") && (!t.complete || t.failed == 0))
 		ui_say("error: %s", brig_result_reason(r));
 	return ui_finish(&page, brig_result_status(r));

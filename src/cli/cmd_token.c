@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig token create`, `list`, `revoke`: who may use the service, and for what (server/tokens.h). */
+/* `brig token create`, `list`, `revoke`: tokens of the service and their permissions (server/tokens.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static int64_t now_s(void)
 	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
-/* Exactly one name. */
+/* Exactly one operand, the name. */
 static bool take_name(const struct command *self, const struct operands *ops, struct brig_error *err)
 {
 	if (ops->words.n == 1 && ops->rest.n == 0)
@@ -69,7 +69,7 @@ static bool take_name(const struct command *self, const struct operands *ops, st
 
 /* ---- create: the description ------------------------------------------------------------------- */
 
-/* What a token is made of, with the memory of its lists. */
+/* A token, with the memory of its lists. */
 struct description {
 	struct token token;
 	char *text[4];
@@ -87,7 +87,7 @@ static void description_release(struct description *d)
 	json_decref(d->languages);
 }
 
-/* "30d" is from now on, not before. */
+/* "30d" counts from now into the future, unlike elsewhere. */
 static bool is_span(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -97,7 +97,7 @@ static bool is_span(const char *text)
 
 static int read_expiry(const char *text, int64_t now, int64_t *ret, struct brig_error *err)
 {
-	const uint64_t far_ns = (uint64_t)1 << 62; /* every span up to 146 years is before it */
+	const uint64_t far_ns = (uint64_t)1 << 62; /* later than any span of up to 146 years */
 	bool span = is_span(text);
 	uint64_t ns = 0;
 
@@ -137,7 +137,10 @@ static int read_numbers(const struct token_values *v, struct quota *q, struct br
 	return 0;
 }
 
-/* An option that names nothing, as an empty variable makes it, must not be the same as no option: that is everything. */
+/*
+ * An option with an empty value, as from an empty variable, must not mean the same as no option, which permits
+ * everything.
+ */
 static int read_list(const struct words *words, const char *option, struct token_list *list, char **text,
 		     struct brig_error *err)
 {
@@ -152,7 +155,7 @@ static int read_list(const struct words *words, const char *option, struct token
 		       : err_set(err, BRIG_E_USAGE, 0, "--%s names nothing: leave it out to allow everything", option);
 }
 
-/* Whether it is the language's name or one of its other names. */
+/* Whether word is the language's name or an alias. */
 static bool language_is(const json_t *row, const char *word)
 {
 	const json_t *others = json_object_get(row, "aliases");
@@ -190,7 +193,7 @@ static int find_language(const json_t *all, const char **word, struct brig_error
 		       *word);
 }
 
-/* Requests are compared by the languages' own names, so these are what is kept. */
+/* Stores canonical names, with which requests are compared. */
 static int name_languages(const struct token_values *v, struct description *d, struct brig_error *err)
 {
 	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "", .state_dir = v->state };
@@ -278,7 +281,7 @@ static int describe(const struct token_values *v, const char *name, struct descr
 
 /* ---- create ------------------------------------------------------------------------------------ */
 
-/* Standard output has the secret and nothing else, for TOKEN=$(brig token create ci). */
+/* Prints only the secret on standard output, for TOKEN=$(brig token create ci). */
 static int print_secret(const struct token *t, const char *secret)
 {
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig upgrade-state`: what older versions left in the state folder gets today's form. */
+/* `brig upgrade-state`: converts what older versions left in the state directory to the current format. */
 #include "cli/commands.h"
 #include "cli/document.h"
 #include "cli/rows.h"
@@ -65,7 +65,7 @@ static int show_parts(const json_t *doc, const void *values, int status)
 	return ui_finish(&text, status);
 }
 
-/* What is old after an upgrade has nothing that brings it up; after a look it is to do. */
+/* Parts that are old after an upgrade cannot be converted; after a mere check they still have to be. */
 static int ask_parts(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
 	const struct upgrade_values *v = values;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_worker.c - `brig worker`: runs jobs of a queue, as `brig serve` runs what clients ask for. */
+/* cmd_worker.c - `brig worker`: runs jobs from a queue, as `brig serve` runs requests of clients. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static int read_values(const struct worker_values *v, struct serve_options *o, s
 		return err_set(err, BRIG_E_USAGE, 0, "--queue URL is missing: brokers of NATS, nats://HOST:PORT");
 	if (queue_read(v->queue, &v->with, o, err) < 0 || serve_read_common(&v->common, o, err) < 0)
 		return -err->code;
-	o->is_worker = o->no_auth = true; /* who may ask for what the front has checked, whose seal is known */
+	o->is_worker = o->no_auth = true; /* the front has authenticated clients, and its seal is verified */
 	o->policy = v->policy;
 	o->state = v->state;
 	o->otlp = v->otlp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig workspace list|show|diff|apply|discard`: what runs changed in their workspaces, and what becomes of it. */
+/* `brig workspace list|show|diff|apply|discard`: changes that runs made in their workspaces. */
 #include <stdio.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static const struct {
 	enum ui_color color;
 } signs[] = { { "added", "+", UI_GREEN }, { "modified", "~", UI_YELLOW }, { "deleted", "-", UI_RED } };
 
-/* "0644", or "0644 > 0755" if the run changed it; of what has no permissions of its own, nothing. */
+/* "0644", or "0644 > 0755" if the run changed it; "" for entries without permissions of their own. */
 static const char *mode_text(const json_t *row, char dst[32])
 {
 	const json_t *mode = json_object_get(row, "mode"), *before = json_object_get(row, "mode_before");
@@ -167,7 +167,7 @@ static enum ui_color line_color(const char *line)
 	}
 }
 
-/* On a terminal made safe and coloured; elsewhere as it is, for patch and git apply. */
+/* On a terminal made safe and coloured; otherwise unchanged, for patch and git apply. */
 static int show_diff(const struct workspace_values *v, const char *diff)
 {
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX), out = BUF_INIT(UI_TEXT_MAX);
@@ -191,11 +191,11 @@ static int show_diff(const struct workspace_values *v, const char *diff)
 
 /* ---- commands ---------------------------------------------------------------------------------- */
 
-/* One that a command is about. */
+/* A run with changes that the command applies to. */
 struct chosen {
 	const char *id, *project;
 	uint64_t changes;
-	bool git; /* besides */
+	bool git; /* the changes include .git */
 };
 
 static int do_list(struct brig *b, const struct workspace_values *v, const struct chosen *c UNUSED,
@@ -260,7 +260,7 @@ static int do_discard(struct brig *b, const struct workspace_values *v UNUSED, c
 static const struct {
 	const struct command *command;
 	bool takes_id;
-	/* The exit status, or negative and *err. */
+	/* Returns the exit status, or negative with *err. */
 	int (*act)(struct brig *b, const struct workspace_values *v, const struct chosen *c, struct brig_error *err);
 } actions[] = {
 	{ &command_workspace_list, false, do_list },      { &command_workspace_show, true, do_show },
@@ -278,7 +278,7 @@ static int act_on(struct brig *b, size_t i, const struct workspace_values *v, co
 	return actions[i].act(b, v, &c, err);
 }
 
-/* Each of the list; the exit status, or negative and *err. */
+/* For all runs in the list; returns the exit status, or negative with *err. */
 static int act_on_all(struct brig *b, size_t i, const struct workspace_values *v, const json_t *rows,
 		      struct brig_error *err)
 {
@@ -308,12 +308,12 @@ static int act_on_word(struct brig *b, size_t i, const struct workspace_values *
 	if (!word) {
 		status = act_on_all(b, i, v, rows, err);
 	} else {
-		/* The list begins with the newest. */
+		/* The list is sorted, newest first. */
 		bool latest = str_eq(word, "latest") && json_array_size(rows) > 0;
 
 		row = latest ? json_array_get(rows, 0)
 			     : pick_row(rows, word, "run with changes that wait", "brig workspace list", err);
-		/* One that is not listed cannot be read: the library says why. */
+		/* If it is not listed, the library reports why it cannot be read. */
 		status = row                  ? act_on(b, i, v, row, err)
 			 : err->sys == ENOENT ? actions[i].act(b, v, &(struct chosen){ word, "", 0, false }, err)
 					      : -1;

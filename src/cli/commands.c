@@ -79,7 +79,7 @@ const struct command *const commands[] = {
 };
 const size_t command_count = ARRAY_LEN(commands);
 
-/* How many words of argv a command's name covers; 0 if it is another one. */
+/* How many words of argv match a command's name; 0: a different command. */
 static int name_matches(const char *name, int argc, char **argv)
 {
 	int words = 0;
@@ -95,7 +95,7 @@ static int name_matches(const char *name, int argc, char **argv)
 	}
 }
 
-/* Whether a command's name is this word and another. */
+/* Whether a command's name consists of this word and another. */
 static bool is_in_group(const struct command *cmd, const char *word)
 {
 	size_t len = strlen(word);
@@ -103,7 +103,7 @@ static bool is_in_group(const struct command *cmd, const char *word)
 	return strncmp(cmd->name, word, len) == 0 && cmd->name[len] == ' ';
 }
 
-/* 0 if the word begins no command. */
+/* 0 if no command begins with the word. */
 static int complain_group(const char *word, struct brig_error *err)
 {
 	AUTO_BUF list = BUF_INIT(256);
@@ -164,7 +164,7 @@ bool commands_group_help(const char *word, struct buf *out)
 	return out->len > start;
 }
 
-/* The command line could not be read, so neither could these options: they count wherever they may stand. */
+/* The command line is invalid, so options are not parsed: looks for these anywhere. */
 static enum document_form asked_form(int argc, char **argv)
 {
 	enum document_form form = DOCUMENT_TEXT;

@@ -57,20 +57,20 @@ extern const struct command command_help;
 extern const struct command *const commands[];
 extern const size_t command_count;
 
-/* The command that the first words name; *ret_words says how many.  NULL, with the reason in *err. */
+/* The command named by the first words; *ret_words is their number.  NULL and *err if there is none. */
 const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err);
-/* The list of commands. */
+/* Appends the list of commands. */
 void commands_help(struct buf *out);
-/* The commands that begin with one word, such as "policy"; false if there are none. */
+/* Appends the commands that begin with a word, such as "policy"; false if there are none. */
 bool commands_group_help(const char *word, struct buf *out);
-/* What every command does first.  *ret_status is the exit status when it returns false. */
+/* The first step of every command: parses options.  If it returns false, *ret_status is the exit status. */
 bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
 		   int *ret_status);
-/* For commands that take no further words: false, with a complaint made, if there are some. */
+/* For commands without operands: false, after an error message, if there are some. */
 bool command_no_operands(const struct command *self, const struct operands *ops);
 /*
- * Says why brig_open() failed; returns the exit status.  A policy file that is wrong gets every complaint, not
- * the first one only.  path is that of --policy, or NULL.
+ * Prints why brig_open() failed; returns the exit status.  For an invalid policy file all errors are printed, not only
+ * the first.  path: of --policy, or NULL.
  */
 int command_open_failed(const char *path, const struct brig_error *err);
 

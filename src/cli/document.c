@@ -45,7 +45,7 @@ int document_refusal(enum document_form form, const struct brig_error *why, int 
 json_t *document_read(const char *json)
 {
 	json_error_t why;
-	/* What a program wrote may hold NUL bytes; they stand in the document as \u0000. */
+	/* A program's output may contain NUL bytes, which are \u0000 in the document. */
 	json_t *doc = json_loads(json, JSON_ALLOW_NUL, &why);
 
 	if (!doc)
@@ -139,7 +139,7 @@ const char *document_text(const json_t *object, const char *name, char *dst, siz
 	if (value)
 		add_value(&text, value);
 	ui_line(buf_str(&text), &safe);
-	safe.len = str_utf8_prefix(buf_str(&safe), safe.len); /* no half character at the cut */
+	safe.len = str_utf8_prefix(buf_str(&safe), safe.len); /* does not cut a character in half */
 	(void)snprintf(dst, size, "%.*s", (int)safe.len, buf_str(&safe));
 	return dst;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each event is one line, written when it happens through the queue of live.c: a slow reader does not keep the run from
- * being monitored.  What the program wrote is text if it is UTF-8.  Pieces come as the pipe gave them, so a character
- * may arrive in two: its beginning waits for the rest.  A piece that is no UTF-8 is base64, whole.
+ * being monitored.  Output that is UTF-8 becomes text.  Pieces come as read from the pipe, so a character may be split:
+ * its beginning is held back for the next piece.  A piece that is not UTF-8 becomes base64 as a whole.
  *
- * A cancelled run has a result like any other, so waiting for the reader is not ended by the wish to cancel.
+ * A cancelled run has a result like any other, so cancellation does not end the wait for the reader.
  */
 #include "cli/events.h"
 
@@ -22,7 +22,7 @@ void events_init(struct events *e)
 	live_init(&e->live, -1, /* raw= */ true, /* watch= */ false);
 }
 
-/* Takes the object.  Terminals are given no character that could steer them. */
+/* Takes the object.  On a terminal all non-ASCII characters are escaped. */
 static void put_event(struct events *e, json_t *event)
 {
 	size_t flags = JSON_COMPACT | (e->live.out.is_terminal ? JSON_ENSURE_ASCII : 0);
@@ -30,7 +30,7 @@ static void put_event(struct events *e, json_t *event)
 
 	json_decref(event);
 	if (!text) {
-		e->live.out.error = ENOMEM; /* a line that is missing must not look like one that never was */
+		e->live.out.error = ENOMEM; /* a missing line must not look as if nothing happened */
 		return;
 	}
 	live_put(&e->live, text, strlen(text));
@@ -65,7 +65,7 @@ void events_on_sample(void *user, const struct brig_sample *s)
 				  (json_int_t)s->pids, "output_bytes", (json_int_t)s->output_bytes));
 }
 
-/* ---- what the program writes --------------------------------------------------------------------- */
+/* ---- program output ------------------------------------------------------------------------------ */
 
 static const char *stream_name(enum brig_stream stream)
 {
@@ -118,7 +118,7 @@ void events_on_output(void *user, enum brig_stream stream, const void *data, siz
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* The document was made by the library, with any character that a program may have written. */
+/* The library's document may contain any character that a program has written. */
 static void put_result(struct events *e, const char *json)
 {
 	AUTO_BUF line = BUF_INIT(SIZE_MAX / 2);

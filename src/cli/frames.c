@@ -8,11 +8,11 @@
 #include "cli/sanitize.h"
 
 #define TAB_STOP  8
-#define WIDTH_MAX 140        /* columns of code that are shown */
-#define LEAD_MAX  60         /* of these before the place, on lines that are too long */
-#define BYTES_MAX (64 * KiB) /* of one line that are looked at */
+#define WIDTH_MAX 140        /* columns of code */
+#define LEAD_MAX  60         /* of these before the place, on long lines */
+#define BYTES_MAX (64 * KiB) /* of a line that are examined */
 
-/* Characters without a column of their own. */
+/* Zero-width characters. */
 static const struct range {
 	uint32_t first, last;
 } narrow[] = {
@@ -21,7 +21,7 @@ static const struct range {
 	{ 0xe34, 0xe3a },   { 0xe47, 0xe4e },   { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x200b, 0x200f },
 	{ 0x2060, 0x2064 }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff },
 };
-/* Characters that take two: East Asian wide and fullwidth, and emoji. */
+/* Double-width characters: East Asian wide and fullwidth, and emoji. */
 static const struct range wide[] = {
 	{ 0x1100, 0x115f }, { 0x231a, 0x231b },   { 0x23e9, 0x23ec },   { 0x25fd, 0x25fe },   { 0x2614, 0x2615 },
 	{ 0x2648, 0x2653 }, { 0x26a1, 0x26a1 },   { 0x2705, 0x2705 },   { 0x274c, 0x274c },   { 0x2795, 0x2797 },
@@ -38,12 +38,12 @@ static bool is_in(uint32_t c, const struct range *ranges, size_t n)
 	return false;
 }
 
-/* One character of the line, as it is going to be shown. */
+/* A character of the line as it will be displayed. */
 struct glyph {
 	char text[16];
 	size_t len;
 	size_t width;
-	size_t bytes; /* that it takes in the line */
+	size_t bytes; /* its length in the line */
 };
 
 static uint32_t code_point(const char *s, size_t n)
@@ -74,17 +74,17 @@ static struct glyph next_glyph(const char *s, size_t len, size_t column)
 	sanitize_text(SANITIZE_LINE, s, g.bytes, &shown);
 	g.len = shown.len;
 	memcpy(g.text, buf_str(&shown), shown.len);
-	if (g.len == g.bytes && g.bytes > 1) { /* shown as it is */
+	if (g.len == g.bytes && g.bytes > 1) { /* displayed unchanged */
 		uint32_t c = code_point(s, g.bytes);
 
 		g.width = is_in(c, narrow, ARRAY_LEN(narrow)) ? 0 : is_in(c, wide, ARRAY_LEN(wide)) ? 2 : 1;
 	} else {
-		g.width = g.len; /* ASCII, or an escape sequence of it */
+		g.width = g.len; /* ASCII, or an ASCII escape sequence */
 	}
 	return g;
 }
 
-/* The line with that number, without its end: LF, CRLF or CR.  False: there is none. */
+/* The line with that number, without LF, CRLF or CR.  False: there is none. */
 static bool find_line(const char *text, size_t len, size_t number, const char **ret, size_t *ret_len)
 {
 	size_t start = 0;
@@ -106,7 +106,7 @@ static bool find_line(const char *text, size_t len, size_t number, const char **
 	return false;
 }
 
-/* Where the characters from..to (from 1, to exclusive) stand on the screen. */
+/* The columns of the characters from..to (counted from 1, to is exclusive). */
 static void measure(const char *line, size_t len, size_t from, size_t to, size_t *ret_from, size_t *ret_to)
 {
 	size_t column = 0, character = 1, at = 0;
@@ -131,7 +131,7 @@ static void measure(const char *line, size_t len, size_t from, size_t to, size_t
 		*ret_to = column > *ret_from ? column : *ret_from;
 }
 
-/* The part of the line in columns from..to. */
+/* Adds the part of the line in columns from..to. */
 static void add_columns(struct buf *out, const char *line, size_t len, size_t from, size_t to)
 {
 	size_t column = 0;

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brig grade` works on: submissions, cases, and a judgement for each pair of them. */
+/* Data of `brig grade`: submissions, cases, and a judgement for each pair of them. */
 #ifndef CLI_GRADE_H
 #define CLI_GRADE_H
 
 #include "cli/batch_task.h"
 
-#define GRADE_BYTES_MAX (512 * MiB) /* of all cases together, and of all submissions */
+#define GRADE_BYTES_MAX (512 * MiB) /* all cases together; also all submissions together */
 
 struct grade_cases {
-	struct batch_job *owner; /* of their strings */
+	struct batch_job *owner; /* owns their strings */
 	struct batch_case *item;
-	char (*name)[64]; /* what each is called; the code that shows it makes it safe */
+	char (*name)[64]; /* the name of each; made safe where it is shown */
 	size_t n;
-	double points; /* of all */
+	double points; /* total */
 };
 
-/* A file of cases by the line, or a folder of NAME.in and NAME.out; how: what they say nothing of. */
+/*
+ * Loads a file with one case per line, or a directory of NAME.in and NAME.out; how: defaults for what a case does not
+ * set.
+ */
 int grade_cases_load(const char *path, const struct judge_expected *how, struct grade_cases *ret,
 		     struct brig_error *err);
 void grade_cases_release(struct grade_cases *c);
 
 struct grade_submission {
 	char *name;      /* of the file or folder */
-	char *workspace; /* of a folder: its path; else NULL */
-	char *entry;     /* of a folder: the file in which its program begins */
+	char *workspace; /* if it is a directory: its path; otherwise NULL */
+	char *entry;     /* if it is a directory: the file in which its program begins */
 	char *code;
 	size_t code_len;
-	struct brig_error bad; /* code not 0: it cannot be run */
-	char language[32];     /* as the results say */
+	struct brig_error bad; /* code not 0: why it cannot be run */
+	char language[32];     /* as in the results */
 };
 
 struct grade_submissions {
@@ -35,11 +38,11 @@ struct grade_submissions {
 	size_t n;
 };
 
-/* Everything in a folder but dot files and the cases; links are not followed. */
+/* Loads everything in a directory except dot files and the cases; links are not followed. */
 int grade_submissions_load(const char *dir, const char *cases, struct grade_submissions *ret, struct brig_error *err);
 void grade_submissions_release(struct grade_submissions *s);
 
-/* What one submission got for one case. */
+/* The result of one submission for one case. */
 struct grade_mark {
 	enum judgement judgement; /* JUDGED_NOT: it was not run */
 	char *message;
@@ -50,14 +53,14 @@ struct grade_mark {
 struct grade {
 	struct grade_submissions submissions;
 	struct grade_cases cases;
-	struct grade_mark *mark; /* of case c of submission s at s * cases.n + c */
+	struct grade_mark *mark; /* case c of submission s is at s * cases.n + c */
 };
 
-/* What a submission got altogether. */
+/* The total of a submission. */
 struct grade_sum {
 	size_t passed;
-	double score;           /* of 100 */
-	size_t first_failure;   /* number of the case; cases.n: there is none */
+	double score;           /* out of 100 */
+	size_t first_failure;   /* index of the case; cases.n: none */
 	enum judgement overall; /* that of the first failure, or accepted */
 	uint64_t longest_ms;
 };

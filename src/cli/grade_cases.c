@@ -11,10 +11,10 @@
 #include "cli/grade.h"
 #include "cli/request.h"
 
-/* Room for one more, which is all zeroes but for what its file says nothing of. */
+/* Appends a case with default values. */
 static struct batch_case *add_case(struct grade_cases *c, const struct judge_expected *how, struct brig_error *err)
 {
-	if ((c->n & (c->n + 1)) == 0) { /* at 0, 1, 3, 7 ...: room for as many again */
+	if ((c->n & (c->n + 1)) == 0) { /* at 0, 1, 3, 7 ...: doubles the capacity */
 		struct batch_case *item = reallocarray(c->item, 2 * c->n + 1, sizeof(*item));
 		void *name = item ? reallocarray(c->name, 2 * c->n + 1, sizeof(*c->name)) : NULL;
 

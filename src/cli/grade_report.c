@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How grades are shown: a table for people, CSV for spreadsheets, a document for programs.  Names are other people's. */
+/* Output of grades: a table, CSV for spreadsheets, a JSON document.  Names are untrusted. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,13 +40,13 @@ static const char *failed_message(const struct grade *g, size_t s, const struct 
 	return m ? m : "";
 }
 
-/* JUDGED_NOT is an interruption here. */
+/* Here JUDGED_NOT means that the run was cancelled. */
 static const char *word_of(enum judgement j)
 {
 	return j == JUDGED_NOT ? "not_run" : judgement_name(j);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------ */
+/* ---- table ------------------------------------------------------------------------------------------- */
 
 void grade_table(const struct grade *g, bool has_color, struct buf *out)
 {
@@ -79,11 +79,11 @@ void grade_table(const struct grade *g, bool has_color, struct buf *out)
 	ui_table_release(&table);
 }
 
-/* ---- for spreadsheets ------------------------------------------------------------------------------ */
+/* ---- CSV --------------------------------------------------------------------------------------------- */
 
 /*
- * A field in quotes, made safe as for a terminal.  What begins like a formula is one to a spreadsheet, whoever wrote it: an
- * apostrophe makes it text.
+ * A quoted field, made safe as for a terminal.  Spreadsheets evaluate fields that look like formulas: an apostrophe
+ * makes them text.
  */
 static void add_field(struct buf *out, const char *text, bool is_last)
 {
@@ -121,7 +121,7 @@ void grade_csv(const struct grade *g, struct buf *out)
 	}
 }
 
-/* ---- for programs ------------------------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------------------------- */
 
 /* Names may be any bytes. */
 static json_t *text_value(const char *text)

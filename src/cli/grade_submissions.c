@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Submissions.  Their folder is treated as hostile: a link could lead to the cases, and the program would then know
- * what it is judged by.  So no link is followed, and a folder that contains the cases is not a submission.
+ * Submissions.  Their directory is treated as hostile: a link could lead to the cases, and the program could then read
+ * them.  So no link is followed, and a directory that contains the cases is not a submission.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void read_code(struct grade_submission *s, int dir, const char *name)
 	}
 }
 
-/* The one file at the top of the folder that a program begins in. */
+/* The only entry file at the top of the directory. */
 static const struct entry *find_entry(struct grade_submission *s, int dir)
 {
 	const struct entry *found = NULL;
@@ -65,14 +65,14 @@ static const struct entry *find_entry(struct grade_submission *s, int dir)
 	return found;
 }
 
-/* Whether the path is the folder itself or below it, links on the way resolved. */
+/* Whether path is folder or below it, after resolving links. */
 static bool is_within(const char *path, const char *folder)
 {
 	char a[PATH_MAX], b[PATH_MAX];
 	size_t len;
 
 	if (!realpath(path, a) || !realpath(folder, b))
-		return true; /* it cannot be told */
+		return true; /* unknown: assume so */
 	len = strlen(b);
 	return strncmp(a, b, len) == 0 && (a[len] == '\0' || a[len] == '/');
 }
@@ -105,7 +105,7 @@ static int add_submission(struct grade_submissions *list, int dir, const char *p
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0; /* gone */
+		return 0; /* removed meanwhile */
 	if ((size_t)snprintf(full, sizeof(full), "%s/%s", path, name) >= sizeof(full))
 		return err_set(err, BRIG_E_USAGE, 0, "'%.100s' has too long a path", name);
 	if ((S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) && is_within(full, cases))

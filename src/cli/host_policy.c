@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/policy_file.h"
 
-/* Whether the row is a protection that is missing. */
+/* Whether the row is a missing protection. */
 static bool is_missing(const json_t *row)
 {
 	char status[64], protection[64];
@@ -17,7 +17,10 @@ static bool is_missing(const json_t *row)
 	       *document_text(row, "protection", protection, sizeof(protection));
 }
 
-/* Returns how many protections the policy gives up; 0 with a complaint if one is missing that no policy can. */
+/*
+ * Returns how many protections the policy gives up; 0 after an error message if one is missing that no policy can give
+ * up.
+ */
 static size_t compose(const json_t *rows, struct buf *out, bool *ret_hopeless)
 {
 	char protection[64], lost[512];

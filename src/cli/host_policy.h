@@ -5,9 +5,9 @@
 #include "cli/document.h"
 
 /*
- * Writes the smallest policy that this host can enforce: what is missing here, each with what is lost without it.  rows
- * are those of `brig doctor --json`; file NULL: the caller's own policy, "-": standard output.  A file that is there is
- * never replaced.  Returns the exit status.
+ * Writes the smallest policy that this host can enforce: it gives up what is missing here, with a comment on what is
+ * lost.  rows: of `brig doctor --json`; file NULL: the caller's own policy, "-": standard output.  Never replaces an
+ * existing file.  Returns the exit status.
  */
 int host_policy_write(const json_t *rows, const char *file);
 

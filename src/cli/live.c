@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.c - what is seen while the program runs
+ * live.c - output while the program runs
  *
- * To a file or a pipe the program's bytes go as they are.  To a terminal they go through the sanitizer, unless --raw.
- * If the reader goes away (EPIPE on standard output) the run is cancelled: nobody would see the rest.  Standard error
- * going away does not: the result is still wanted.
+ * On a file or a pipe the program's bytes are written unchanged.  On a terminal they go through the sanitizer, unless
+ * --raw.  If the reader closes standard output (EPIPE) the run is cancelled, since the rest would not be seen.  If
+ * standard error is closed the run continues: the result is still wanted.
  *
  * A slow reader, or one that does not read at all, must not keep the run from being monitored: its limits apply
- * regardless.  So callbacks wait for it only a moment; what it does not take is queued, retried at the next output or
- * sample, and waited for when the run is over and its verdict fixed.
+ * regardless.  So callbacks wait for it only briefly; what it does not accept is queued, retried at the next output or
+ * sample, and waited for when the run is over and its verdict is fixed.
  *
- * --watch writes one line per sample to standard error; on a terminal it is one line that updates, taken
- * away before program output is shown there.
+ * --watch writes one line per sample to standard error; on a terminal it is one updating line, which is cleared before
+ * program output is shown there.
  */
 #include "cli/live.h"
 
@@ -25,7 +25,7 @@
 
 #define SLICE       8192 /* of program output made safe at a time */
 #define QUEUE_MAX   (64 * MiB)
-#define PATIENCE_MS 20 /* for a reader that is only a little slower than the program */
+#define PATIENCE_MS 20 /* for a reader that is only slightly slower than the program */
 #define ERASE_LINE  "\r\033[K"
 
 static void stream_init(struct live_stream *s, int fd, bool raw)
@@ -50,7 +50,7 @@ static void give_up(struct live *live, struct live_stream *s, int error)
 		cancel_now();
 }
 
-/* Offers the reader what is queued; true if all of it is gone. */
+/* Writes from the queue as much as possible; true if it is empty. */
 static bool drain(struct live *live, struct live_stream *s, int wait_ms)
 {
 	size_t len = s->queue.len - s->queue_at;
@@ -71,7 +71,7 @@ static bool drain(struct live *live, struct live_stream *s, int wait_ms)
 	return true;
 }
 
-/* Queues what is left; a queue at its ceiling is worth waiting for. */
+/* Queues the rest; waits for the reader if the queue is full. */
 static void enqueue(struct live *live, struct live_stream *s, const char *data, size_t len)
 {
 	size_t kept = buf_add(&s->queue, data, len);
@@ -151,23 +151,26 @@ static void show_sample(struct live *live, const struct brig_sample *sample)
 		 str_bytes(memory, sizeof(memory), sample->memory_bytes), (unsigned long long)sample->pids,
 		 str_bytes(output, sizeof(output), sample->output_bytes), in_place ? "" : "\n");
 	put(live, &live->err, buf_str(&line), line.len);
-	live->err.mid_line = false; /* of the program's text */
+	live->err.mid_line = false; /* the line is not the program's */
 	live->watch_shown = in_place;
 }
 
 void live_on_sample(void *user, const struct brig_sample *sample)
 {
 	struct live *live = user;
-	/* An updating line would garble a line that the program has not finished yet. */
+	/* An updating line would garble an incomplete line of the program. */
 	bool garbles = live->err.is_terminal && (live->err.mid_line || (live->out.is_terminal && live->out.mid_line));
 
 	(void)drain(live, &live->out, 0);
-	/* A reader that is behind does not need more to read. */
+	/* No samples for a reader that is behind. */
 	if (drain(live, &live->err, 0) && live->watch && !garbles)
 		show_sample(live, sample);
 }
 
-/* On a terminal one line that updates, and is replaced by how it ended; else a line at its begin and one at its end. */
+/*
+ * On a terminal one updating line, replaced by the result at the end; otherwise a line at the beginning and one at the
+ * end.
+ */
 void live_on_install(void *user, const struct brig_install *now)
 {
 	struct live *live = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - finds the command, and puts the process into a state that every command can rely on. */
+/* main.c - finds the command, and brings the process into a defined state for it. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "server/role.h"
 
 /*
- * Descriptors 0 to 2 may be closed (FD-03): then the next file that is opened would become the program's
- * output.  The lowest free number is handed out first, so that one open per gap fills it.
+ * Descriptors 0 to 2 may be closed (FD-03): then the next file that is opened would become the program's output.
+ * open() returns the lowest free number, so one open for each gap fills it.
  */
 static bool fill_standard_fds(void)
 {
@@ -23,7 +23,7 @@ static bool fill_standard_fds(void)
 	return true;
 }
 
-/* Spellings that people try first. */
+/* Names that users try first. */
 static const struct {
 	const char *word, *command;
 } aliases[] = {
@@ -44,7 +44,7 @@ static void replace_alias(char **word)
 		}
 }
 
-/* `brig policy --help`: a word that begins several commands has no command of its own to answer. */
+/* `brig policy --help`: the first word of several commands, which is not a command itself. */
 static bool asks_for_group_help(int argc, char **argv)
 {
 	return argc == 2 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"));
@@ -58,12 +58,14 @@ int main(int argc, char **argv)
 
 	if (!fill_standard_fds())
 		return EXIT_FAILED;
-	/* One heap that only grows, a little at a time: calloc() knows that what the kernel has just added is zero, and
-	 * giving memory back would make it wait for the other cpus.  What is larger has a mapping of its own. */
+	/*
+	 * One heap that only grows, in small steps: calloc() knows that memory just added by the kernel is zero, and
+	 * returning memory would require waiting for other CPUs.  Larger blocks are mapped separately.
+	 */
 	(void)mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
 	(void)mallopt(M_TOP_PAD, 16 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
-	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write, not our death */
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed reader must be a write error, not kill us */
 	if (role_is_spawned(argc, argv))
 		return role_main();
 	if (argc > 1)
@@ -74,6 +76,6 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return ui_usage("", &err);
 	if (cmd->makes_cells && !(cmd->asks_service && service_is_likely()))
-		brig_fork_keeper(); /* it has seen nothing but the name of the command */
+		brig_fork_keeper(); /* having parsed nothing but the command's name */
 	return cmd->run(cmd, argc - 1 - words, argv + 1 + words);
 }

@@ -6,16 +6,16 @@
 
 #include "base/str.h"
 
-#define HELP_COLUMN 28 /* where the explanation of an option starts */
+#define HELP_COLUMN 28 /* column of the options' explanations */
 #define HELP_WIDTH  100
 #define NAMES_MAX   64
 
-/* One command line on its way. */
+/* A command line being parsed. */
 struct parse {
 	const struct command *cmd;
 	int argc;
 	char **argv;
-	int at; /* the next word */
+	int at; /* index of the next word */
 	void *values;
 	struct operands *ops;
 	struct brig_error *err;
@@ -56,7 +56,7 @@ static int wishes_add(struct parse *p, struct wishes *list, const struct option_
 
 		if (!equals || equals == value)
 			return err_set(p->err, BRIG_E_USAGE, 0, "--%s takes KEY=VALUE, not '%.80s'", row->name, value);
-		*equals = '\0'; /* argv is ours to change */
+		*equals = '\0'; /* argv may be modified */
 		key = value;
 		value = equals + 1;
 	}
@@ -175,7 +175,7 @@ void options_release(const struct command *cmd, void *values, struct operands *o
 	for (size_t i = 0; i < cmd->n_options; i++) {
 		void *at = member(values, &cmd->options[i]);
 
-		/* Several rows may share one list of wishes: clear it, so that it is freed once. */
+		/* Several rows may refer to one list of wishes: clear it, so that it is freed once. */
 		if (cmd->options[i].kind == OPTION_LIST) {
 			free(((struct words *)at)->item);
 			*(struct words *)at = (struct words){ 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines as tables: each command has one array of rows, from which come its parser and its help.
+ * Command lines as tables: each command has one array of rows, from which its parser and its help are derived.
  *
- * To add an option: add a member to the command's struct of values and a row that points to it.
+ * To add an option: add a member to the command's struct of values, and a row that refers to it.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -10,23 +10,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Strings of the command line, in order; they belong to argv. */
+/* Arguments, in order; the strings belong to argv. */
 struct words {
 	const char **item;
 	size_t n;
 };
 
-/* Wishes of the request, as brig_request takes them. */
+/* Settings of the request, as brig_request takes them. */
 struct wishes {
 	struct brig_option *item;
 	size_t n;
 };
 
 enum option_kind {
-	OPTION_FLAG, /* bool: given or not */
-	OPTION_TEXT, /* const char *: the last one counts */
-	OPTION_LIST, /* struct words: every one counts */
-	OPTION_WISH, /* struct wishes: the value is the setting named by the row's key; without key it is KEY=VALUE */
+	OPTION_FLAG,       /* bool: present or not */
+	OPTION_TEXT,       /* const char *: the last one counts */
+	OPTION_LIST,       /* struct words: all are collected */
+	OPTION_WISH,       /* struct wishes: sets the row's key to the value; without key the value is KEY=VALUE */
 	OPTION_FIXED_WISH, /* struct wishes: a flag that sets the row's key to the row's value */
 };
 
@@ -34,7 +34,7 @@ struct option_row {
 	const char *name; /* long name, without dashes */
 	char letter;      /* short name, or 0 */
 	enum option_kind kind;
-	const char *value; /* what help calls the value; NULL for flags.  Of a fixed wish: the value */
+	const char *value; /* name of the value in help; NULL for flags.  OPTION_FIXED_WISH: the value */
 	size_t offset;     /* of the member in the command's values */
 	const char *key;
 	const char *help;
@@ -42,29 +42,29 @@ struct option_row {
 
 struct command {
 	const char *name;     /* one or two words: "run", "policy show" */
-	const char *synopsis; /* what follows the name */
+	const char *synopsis; /* shown after the name */
 	const char *summary;  /* one line */
-	const char *details;  /* further paragraphs of its help, or NULL */
-	const char *examples; /* lines to copy, each with what it does behind '#' */
+	const char *details;  /* more paragraphs for its help, or NULL */
+	const char *examples; /* lines to copy, each with an explanation after '#' */
 	const struct option_row *options;
 	size_t n_options;
-	bool makes_cells;  /* and little else: what makes them is forked first of all */
-	bool asks_service; /* and leaves that to a service, if there is one */
-	bool gives_result; /* its --json is a result, and so is the end of its --events, on every path */
-	/* argv[0] is the first word behind the command's name.  Returns the exit status. */
+	bool makes_cells;  /* its main purpose; the keeper is forked before anything else */
+	bool asks_service; /* it uses a service for that, if there is one */
+	bool gives_result; /* its --json is a result, and so is the end of its --events, in every case */
+	/* argv[0] is the first word after the command's name.  Returns the exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);
-	const void *own; /* for a run() that several commands share, or NULL */
+	const void *own; /* data for a run() that several commands share, or NULL */
 };
 
-/* What is not an option. */
+/* Arguments that are not options. */
 struct operands {
 	struct words words; /* before "--" */
-	struct words rest;  /* behind "--" */
+	struct words rest;  /* after "--" */
 };
 
 enum options_outcome { OPTIONS_OK, OPTIONS_HELP };
 
-/* Fills *values and *ops.  OPTIONS_HELP if --help or -h was met; -BRIG_E_USAGE with the reason in *err. */
+/* Fills *values and *ops.  OPTIONS_HELP for --help or -h; -BRIG_E_USAGE and *err for errors. */
 int options_parse(const struct command *cmd, int argc, char **argv, void *values, struct operands *ops,
 		  struct brig_error *err);
 /* Frees the lists; the strings are argv's. */

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-/* Those that are missing; who may read the file may reach it. */
+/* Creates missing directories; whoever may read the file may search them. */
 static int make_folders(const char *path, mode_t file_mode)
 {
 	mode_t mode = 0700 | (file_mode & 0044) | (file_mode & 0044) >> 2;
@@ -39,7 +39,7 @@ static int put_new(const char *path, mode_t mode, const struct buf *text)
 	return rc;
 }
 
-/* Who reads it meanwhile sees the old one or the new one, whole. */
+/* Replaces the file atomically. */
 static int put_over(const char *path, mode_t mode, const struct buf *text)
 {
 	char beside[PATH_MAX];
@@ -47,7 +47,7 @@ static int put_over(const char *path, mode_t mode, const struct buf *text)
 
 	if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
 		return -ENAMETOOLONG;
-	if (unlink(beside) < 0 && errno != ENOENT) /* of one that was killed */
+	if (unlink(beside) < 0 && errno != ENOENT) /* left by a process that was killed */
 		return -errno;
 	rc = put_new(beside, mode, text);
 	if (rc == 0 && rename(beside, path) < 0) {

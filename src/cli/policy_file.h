@@ -8,14 +8,14 @@
 #include "cli/ui.h"
 
 struct policy_file {
-	const char *path;   /* the folders on the way to it are made */
-	mode_t mode;        /* of the file; its folders get execution where it has reading */
-	bool replace;       /* one that is there already; else that is an error */
-	const char *advice; /* how to get over one that is there */
-	const char *next;   /* what follows the name when it is written, such as "; --policy names it" */
+	const char *path;   /* missing directories on the way are created */
+	mode_t mode;        /* of the file; created directories are also searchable for whoever may read */
+	bool replace;       /* an existing file; otherwise that is an error */
+	const char *advice; /* shown if a file exists */
+	const char *next;   /* printed after the name when it is written, such as "; --policy names it" */
 };
 
-/* Writes it, and says so or why not; the exit status. */
+/* Writes the file, and prints success or failure; returns the exit status. */
 int policy_file_write(const struct policy_file *file, const struct buf *text);
 
 #endif

@@ -10,7 +10,7 @@ struct queue_values {
 	const char *nodes, *node_name, *ca, *cert, *key, *credentials, *patience;
 };
 
-/* Rows of a struct that has them as its member `with`. */
+/* Option rows for a struct that has the values as its member `with`. */
 #define ROW_NODES                                                                                                 \
 	{                                                                                                         \
 		"nodes", 0, OPTION_TEXT, "FILE", AT(with.nodes), NULL,                                            \
@@ -47,7 +47,7 @@ struct queue_values {
 			"that a node may say nothing of a job before it is given to another; without it 30s" \
 	}
 
-/* "nats://..." or "tls://..."; NULL is none. */
+/* "nats://..." or "tls://..."; false for NULL. */
 bool queue_is_url(const char *text);
 int queue_read(const char *url, const struct queue_values *v, struct serve_options *o, struct brig_error *err);
 

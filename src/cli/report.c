@@ -6,11 +6,11 @@
 
 #include "base/str.h"
 
-/* How a verdict is shown; the ones that are not listed are red and give their reason. */
+/* How verdicts are shown; those not listed are red, with their reason. */
 static const struct {
 	const char *verdict;
 	enum ui_color color;
-	bool speaks_for_itself; /* the program's own doing, of which it has told itself */
+	bool speaks_for_itself; /* the program's own error, which it has reported itself */
 } looks[] = {
 	{ "ok", UI_GREEN, true },
 	{ "error", UI_YELLOW, true },
@@ -38,7 +38,7 @@ static bool needs_reason(const struct brig_result *r)
 	return true;
 }
 
-/* One line, whatever is missing: it comes with every run on such a host. */
+/* One line for all missing protections, since it appears with every run on such a host. */
 static void say_degraded(const struct brig_result *r)
 {
 	const char *protection, *lost, *fix;
@@ -46,7 +46,7 @@ static void say_degraded(const struct brig_result *r)
 	size_t kept, total;
 
 	brig_result_evidence(r, &kept, &total);
-	if (total == 0) /* nothing ran, with or without them */
+	if (total == 0) /* nothing ran */
 		return;
 	for (size_t i = 0; brig_result_degraded(r, i, &protection, &lost, &fix); i++)
 		buf_addf(&names, "%s%s", i > 0 ? ", " : "", protection);
@@ -60,7 +60,7 @@ static void say_degraded(const struct brig_result *r)
 
 #define FINDINGS_SHOWN 10
 
-/* A rule warns once; so do all rules together that say no more than that there is no network. */
+/* Each rule warns once, and so do all rules together whose only message is that there is no network. */
 static bool is_worth_a_line(const struct brig_result *r, size_t at, const struct brig_finding *f)
 {
 	struct brig_finding before = BRIG_FINDING_INIT;
@@ -75,7 +75,7 @@ static bool is_worth_a_line(const struct brig_result *r, size_t at, const struct
 
 static void say_finding(const struct brig_result *r, const struct brig_finding *f, const char *name)
 {
-	bool in_cell = !str_eq(brig_result_backend(r), "direct"); /* which has the host's network */
+	bool in_cell = !str_eq(brig_result_backend(r), "direct"); /* direct runs have the host's network */
 	bool blocks = str_eq(f->severity, "CRITICAL");
 
 	if (!blocks && f->network && *f->name && in_cell)
@@ -86,7 +86,7 @@ static void say_finding(const struct brig_result *r, const struct brig_finding *
 		       f->rule);
 }
 
-/* What blocks and, unless only that counts, what warns; the rest is for those who ask with --json. */
+/* Findings that block and, unless only_blocking, those that warn; --json has the others. */
 static void say_findings(const struct brig_result *r, const char *name, bool only_blocking)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
@@ -114,7 +114,7 @@ static bool blocked_before(const struct brig_result *r, size_t at, const struct 
 	return false;
 }
 
-/* What to do about each rule that blocks. */
+/* The remedy for each rule that blocks. */
 static void say_remedies(const struct brig_result *r)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
@@ -161,7 +161,7 @@ static void say_artifacts(const struct brig_result *r)
 
 #define LEFT_SHOWN 5
 
-/* Files that are gone now, because they were not requested. */
+/* Files that are lost because they were not requested. */
 static void say_left(const struct brig_result *r)
 {
 	AUTO_BUF names = BUF_INIT(4096);
@@ -254,7 +254,7 @@ static void add_evidence(struct buf *line, const struct brig_result *r, bool has
 
 #define DENIED_SHOWN 5
 
-/* What the program was denied, in one line; why, and what would allow it, is for those who ask with --json. */
+/* One line with what the program was denied; --json has the reasons and what would permit it. */
 static void say_denied(const struct brig_result *r)
 {
 	struct brig_denied d = BRIG_DENIED_INIT;
@@ -283,7 +283,7 @@ void report_summary(const struct brig_result *r, bool has_color)
 	buf_adds(&line, "brig: ");
 	add_verdict(&line, r, has_color);
 	brig_result_evidence(r, &kept, &total);
-	if (total > 0) /* else nothing ran, and there is nothing to measure */
+	if (total > 0) /* otherwise nothing ran */
 		add_usage(&line, r);
 	if (str_eq(brig_result_cache(r), "hit"))
 		buf_adds(&line, "  compiled earlier");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing is captured that is shown already: only documents and quiet commands keep output in the result. */
+/* Output that is shown live is not kept: only documents and quiet commands keep it in the result. */
 #include "cli/request.h"
 
 #include <fcntl.h>
@@ -89,7 +89,7 @@ int request_stdin(const struct request_values *v, bool code_from_stdin, struct b
 
 /* ---- the run ---------------------------------------------------------------------------------- */
 
-/* Who shows the run: people as it goes, or a program that reads lines of JSON. */
+/* How the run is shown: as text, or as lines of JSON. */
 struct shown {
 	struct live live;
 	struct events events;
@@ -124,7 +124,7 @@ static int show_end(const struct request_values *v, const struct request_way *wa
 	if (v->summary || (form_of(v) == DOCUMENT_TEXT && !v->quiet && live->err.is_terminal))
 		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
 	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
-		status = EXIT_CANCELLED; /* part of the output was not waited for */
+		status = EXIT_CANCELLED; /* part of the output was discarded */
 	if (live->out.error && live->out.error != EPIPE && live->out.error != ECANCELED) {
 		ui_say("cannot write the program's output: %s", strerrordesc_np(live->out.error));
 		status = EXIT_FAILED;
@@ -132,26 +132,26 @@ static int show_end(const struct request_values *v, const struct request_way *wa
 	return status;
 }
 
-/* What cannot wait for the end, on a line of its own before the program's first. */
+/* Prints a notice that cannot wait, on a line of its own before the program's first. */
 static void on_notice(void *user, const char *text)
 {
 	live_clear_line(user);
 	ui_say("%s", text);
 }
 
-/* Before the run: a place that cannot be written should not cost one. */
+/* Before the run, so that a path that cannot be written does not waste it. */
 static int open_receipt(const char *path, int *ret, struct brig_error *err)
 {
 	if (!path)
 		return 0;
-	/* Not blocking: a FIFO without a reader is an error (ENXIO), not a reason to wait. */
+	/* Non-blocking: a FIFO without a reader is an error (ENXIO), and must not block. */
 	*ret = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
 	if (*ret >= 0)
 		(void)fcntl(*ret, F_SETFL, O_WRONLY);
 	return *ret < 0 ? err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the receipt", path) : 0;
 }
 
-/* The exit status: a successful run without the requested receipt is a failure. */
+/* Returns the exit status: a successful run without the requested receipt is a failure. */
 static int write_receipt(const char *path, int fd, const char *text, int status)
 {
 	AUTO_BUF line = BUF_INIT(UI_TEXT_MAX);
@@ -170,15 +170,15 @@ static int write_receipt(const char *path, int fd, const char *text, int status)
 	return status == EXIT_SUCCESS ? EXIT_FAILED : status;
 }
 
-/* What has been said is a result as well, if one was asked for. */
+/* An error that was printed is also written as a result, if one was requested. */
 static int fail(const struct request_values *v, const struct brig_error *err, int status)
 {
 	return document_refusal(form_of(v), err, status);
 }
 
-/* ---- here or there --------------------------------------------------------------------------------- */
+/* ---- here or at a service ---------------------------------------------------------------------------- */
 
-/* What of the request no service can do; NULL: nothing. */
+/* The part of the request that no service can handle; NULL: none. */
 static const char *only_here(const struct request_values *v, const struct brig_request *req, bool is_named)
 {
 	const struct {
@@ -199,7 +199,7 @@ static const char *only_here(const struct request_values *v, const struct brig_r
 	return why ? why : service_own_policy();
 }
 
-/* The handle is the caller's to close, NULL or not.  *ret_status: what to end with if this fails. */
+/* The caller closes the handle, NULL or not.  *ret_status: exit status if this fails. */
 static int run_here(const struct request_values *v, const struct brig_request *req, struct brig **ret_b,
 		    struct brig_result **ret, int *ret_status, struct brig_error *err)
 {
@@ -225,7 +225,7 @@ static int run_here(const struct request_values *v, const struct brig_request *r
 	return rc;
 }
 
-/* Through a service, or here. */
+/* Runs at a service, or here. */
 static int run_anywhere(const struct request_values *v, struct brig_request *req, struct brig **ret_b,
 			struct brig_result **ret, int *ret_status, struct brig_error *err)
 {
@@ -267,7 +267,7 @@ static int run_prepared(const struct request_values *v, struct brig_request *req
 	return status;
 }
 
-/* Where an item ends: at a comma, unless it is one of "[a,b]" or stands between versions, as in "x>=1,<2". */
+/* Length of the first item: up to a comma, except in "[a,b]" and between versions, as in "x>=1,<2". */
 static size_t package_len(const char *list)
 {
 	bool in_brackets = false;
@@ -337,10 +337,10 @@ static double millis(uint64_t ns)
 	return (double)ns / (double)NS_PER_MS;
 }
 
-/* When it ended, counted from the begin of the first step; what it was; how long it took. */
+/* Prints when a step ended, relative to the begin of the first step; its name; its duration. */
 static void on_trace(void *user UNUSED, const struct brig_trace *step)
 {
-	static uint64_t begin_ns; /* of the one request of this process */
+	static uint64_t begin_ns; /* for the only request of this process */
 
 	if (begin_ns == 0)
 		begin_ns = step->at_ns - step->took_ns;
@@ -348,7 +348,7 @@ static void on_trace(void *user UNUSED, const struct brig_trace *step)
 	       step->step, millis(step->took_ns));
 }
 
-/* Output that is shown as it comes need not be kept; a result that is a document has it. */
+/* Output that is shown live need not be kept; a result that is a document contains it. */
 static void fill_callbacks(const struct request_values *v, bool keep, struct shown *shown, struct brig_request *req)
 {
 	const char *trace = getenv("BRIG_TRACE");
@@ -365,7 +365,7 @@ static void fill_callbacks(const struct request_values *v, bool keep, struct sho
 	}
 	req->user = &shown->live;
 	req->on_output = keep ? NULL : live_on_output;
-	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
+	req->on_sample = live_on_sample; /* also retries writing to a slow reader */
 	req->on_notice = v->quiet ? NULL : on_notice;
 	req->on_install = v->quiet ? NULL : live_on_install;
 }

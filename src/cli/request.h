@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What commands that run something share: their options (request_options.def), the program's input, the run itself with
- * its output live, and what is said at its end.  They use the library like any third party.
+ * Shared by commands that run something: their options (request_options.def), the program's input, the run with its
+ * live output, and the messages at its end.  They use the library like any other client.
  */
 #ifndef CLI_REQUEST_H
 #define CLI_REQUEST_H
@@ -21,30 +21,32 @@ struct request_values {
 	struct wishes wishes;
 };
 
-/* What a command does differently. */
+/* Differences between commands. */
 struct request_way {
-	const char *name; /* of what runs, in messages about it; may be NULL */
-	bool quiet;       /* output is not shown as it comes: it is kept in the result, for end() */
+	const char *name; /* name of what runs, for messages; may be NULL */
+	bool quiet;       /* output is not shown live but kept in the result, for end() */
 	/* Shows the result instead of report_remarks() unless --json does; returns the exit status.  May be NULL. */
 	int (*end)(const struct brig_result *r, void *arg);
 	void *arg;
 };
 
-/* A file that the caller names, for reading; also: enum file_also.  Negative: err says why not. */
+/* Opens a file named by the caller for reading; also: enum file_also.  Negative with err on failure. */
 int request_open(const char *path, unsigned also, struct brig_error *err);
-/* Everything from a descriptor, up to what the buffer takes: with one byte more than allowed, so that the caller can
- * refuse it. */
+/*
+ * Reads everything up to the buffer's maximum, which should be one byte more than permitted, so that the caller can
+ * refuse it.
+ */
 int request_read_all(int fd, const char *name, struct buf *ret, struct brig_error *err);
-/* Reading from a terminal in the background would stop us. */
+/* False in the background: reading from the terminal would stop the process. */
 bool request_may_read_stdin(void);
-/* Says why nothing can run, as a result too if --json or --events asks for one; returns the exit status. */
+/* Prints why nothing can run, also as a result if --json or --events is given; returns the exit status. */
 int request_refuse(const struct command *self, const struct request_values *v, const struct brig_error *err);
-/* *ret_fd is opened here and the caller's to close; the request borrows it. */
+/* *ret_fd is opened here, and the caller closes it; the request borrows it. */
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err);
-/* The items of each list, as of every --packages; both allocations are the caller's to free.  False: no memory. */
+/* Splits lists such as those of every --packages into items; the caller frees both allocations.  False: no memory. */
 bool request_split(const struct words *lists, char **ret_text, const char ***ret, size_t *ret_n);
-/* Fills in what the options say, runs, shows.  Returns the exit status. */
+/* Adds the options to the request, runs it, and shows the result.  Returns the exit status. */
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way);
 
 #endif

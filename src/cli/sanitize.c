@@ -18,15 +18,15 @@ static const struct {
 	{ 0x09, 0x0a, IN_STREAM | IN_LINES }, /* tab and newline */
 	{ 0x0b, 0x0c, 0 },
 	{ 0x0d, 0x0d,
-	  IN_STREAM },       /* a program can only overwrite its own line; in a text of ours it would overwrite ours */
-	{ 0x0e, 0x1f, 0 },   /* the rest of C0: ESC is here */
-	{ 0x7f, 0x9f, 0 },   /* DEL and C1: CSI as one character */
-	{ 0xad, 0xad, 0 },   /* soft hyphen */
-	{ 0x61c, 0x61c, 0 }, /* Arabic letter mark */
-	{ 0x115f, 0x1160, 0 },         /* Hangul fillers */
-	{ 0x17b4, 0x17b5, 0 },         /* invisible vowels */
-	{ 0x180b, 0x180f, 0 },         /* Mongolian selectors */
-	{ 0x200b, 0x200b, 0 },         /* zero width space */
+	  IN_STREAM },         /* a program can only overwrite its own line; in our own text it would overwrite ours */
+	{ 0x0e, 0x1f, 0 },     /* the rest of C0: ESC is here */
+	{ 0x7f, 0x9f, 0 },     /* DEL and C1: CSI as one character */
+	{ 0xad, 0xad, 0 },     /* soft hyphen */
+	{ 0x61c, 0x61c, 0 },   /* Arabic letter mark */
+	{ 0x115f, 0x1160, 0 }, /* Hangul fillers */
+	{ 0x17b4, 0x17b5, 0 }, /* invisible vowels */
+	{ 0x180b, 0x180f, 0 }, /* Mongolian selectors */
+	{ 0x200b, 0x200b, 0 }, /* zero width space */
 	{ 0x200c, 0x200d, IN_STREAM }, /* joiners, which scripts and emoji need */
 	{ 0x200e, 0x200f, 0 },         /* left-to-right and right-to-left mark */
 	{ 0x2028, 0x202e, 0 },         /* line and paragraph separator; bidirectional embeddings and overrides */
@@ -62,7 +62,7 @@ static size_t announced_length(unsigned char lead)
 	return lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
 }
 
-/* The valid character at s; 0 if there is none. */
+/* Length of the valid character at s; 0 if there is none. */
 static size_t character_length(const char *s, size_t len)
 {
 	size_t n = announced_length((unsigned char)s[0]);
@@ -70,7 +70,7 @@ static size_t character_length(const char *s, size_t len)
 	return n <= len && str_utf8_prefix(s, n) == n ? n : 0;
 }
 
-/* Whether more bytes may still turn what is at s into a character. */
+/* Whether more bytes could complete the character at s. */
 static bool may_be_completed(const char *s, size_t len)
 {
 	unsigned char lead = (unsigned char)s[0];
@@ -83,7 +83,7 @@ static bool may_be_completed(const char *s, size_t len)
 	return true;
 }
 
-/* JSON has 16 bits for a character; others are two halves. */
+/* JSON escapes have 16 bits; other characters are surrogate pairs. */
 static void escape_json(uint32_t c, struct buf *out)
 {
 	if (c > 0xffff) {
@@ -110,7 +110,7 @@ static void show_character(enum sanitize_kind kind, const char *s, size_t n, str
 static void show_byte(enum sanitize_kind kind, char byte, struct buf *out)
 {
 	if (kind == SANITIZE_JSON)
-		escape_json(0xfffd, out); /* JSON has no bytes */
+		escape_json(0xfffd, out); /* JSON cannot represent bytes */
 	else
 		buf_addf(out, "\\x%02x", (unsigned char)byte);
 }
@@ -125,7 +125,7 @@ static size_t plain_length(enum sanitize_kind kind, const char *s, size_t len)
 	return n;
 }
 
-/* Shows what is complete; returns how many bytes that was. */
+/* Writes complete characters; returns their length in bytes. */
 static size_t show(enum sanitize_kind kind, const char *s, size_t len, struct buf *out)
 {
 	size_t at = 0;
@@ -150,7 +150,7 @@ static size_t show(enum sanitize_kind kind, const char *s, size_t len, struct bu
 	return at;
 }
 
-/* Completes what is held, byte by byte; returns how many bytes of data it took. */
+/* Completes the held character, byte by byte; returns how many bytes of data it took. */
 static size_t finish_held(struct sanitizer *s, const char *data, size_t len, struct buf *out)
 {
 	size_t taken = 0;
@@ -171,7 +171,7 @@ void sanitize(struct sanitizer *s, const char *data, size_t len, struct buf *out
 	size_t at = finish_held(s, data, len, out);
 
 	at += show(s->kind, data + at, len - at, out);
-	/* Whatever is left is the beginning of one character, shorter than the whole: at most 3 bytes. */
+	/* The rest is an incomplete character: at most 3 bytes. */
 	if (at < len) {
 		memcpy(s->held, data + at, len - at);
 		s->n_held = len - at;

@@ -76,7 +76,7 @@ void sarif_add(struct check_output *o, const struct checked *c)
 			   f) if (json_array_append_new(o->results, result(o, c, f)) < 0) o->out.no_memory = true;
 }
 
-/* Gives the rules that were met their words. */
+/* Adds the descriptions of the rules that were met. */
 static void describe(json_t *met, const json_t *all)
 {
 	const json_t *rule;

@@ -12,7 +12,7 @@ struct serve_common {
 	bool end_with_stdin;
 };
 
-/* Rows of a struct that has them as its member `common`. */
+/* Option rows for a struct that has the values as its member `common`. */
 #define ROW_JOBS                                                                        \
 	{                                                                               \
 		"jobs", 0, OPTION_TEXT, "COUNT", AT(common.jobs), NULL,                 \
@@ -43,12 +43,12 @@ struct serve_common {
 			"a setting that every execution asks for; may be repeated" \
 	}
 
-/* A number from 1 on, or a time of at most a day; *ret stays as it is without a text. */
+/* Parses a count of at least 1, or a time of at most a day; text NULL leaves *ret unchanged. */
 int serve_read_count(const char *option, const char *text, uint64_t max, uint32_t *ret, struct brig_error *err);
 int serve_read_time(const char *option, const char *text, uint64_t *ret, struct brig_error *err);
 int serve_read_common(const struct serve_common *v, struct serve_options *o, struct brig_error *err);
 
-/* Serves until it is told to stop.  Returns the exit status. */
+/* Serves until it is stopped.  Returns the exit status. */
 int serve_until_stopped(const struct command *self, const struct serve_options *o);
 
 #endif

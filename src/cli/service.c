@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.c - commands through a service that runs here
+ * service.c - commands through a service on this host
  *
- * Where it is: $BRIG_HOST says unix:PATH, or none; else the usual place of this user's own, then the system's.  A
- * service that was not named explicitly and does not answer, or refuses the request, is not a reason to fail: it runs
- * here, as it does where there is no service.  One that was named is.
+ * Its address: $BRIG_HOST, which is unix:PATH or none; otherwise the default socket of this user, then the system's.
+ * If a service that was not named explicitly does not answer, or refuses the request, the command runs here, as it does
+ * without a service.  If it was named, that is an error.
  */
 #include "cli/service.h"
 
@@ -22,11 +22,11 @@
 
 #define NAMED_BY      "BRIG_HOST"
 #define POLICY_OF_ALL "/etc/brig/sandbox.yaml"
-#define INLINE_MAX    (32 * MiB) /* that a service puts into a result */
+#define INLINE_MAX    (32 * MiB) /* maximum that a service puts into a result */
 
 extern char **environ;
 
-/* ---- where it is --------------------------------------------------------------------------------------- */
+/* ---- address ------------------------------------------------------------------------------------------ */
 
 static bool is_socket(const char *path)
 {
@@ -35,7 +35,7 @@ static bool is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* 1: the variable names one; 0: it says nothing; -code: nothing that can be used.  *ret_none: it says that there is none. */
+/* 1: the variable names a service; 0: not set; -code: invalid.  *ret_none: it is "none". */
 static int read_variable(struct service_place *ret, bool *ret_none, struct brig_error *err)
 {
 	static const char scheme[] = "unix:";
@@ -76,7 +76,7 @@ bool service_is_likely(void)
 
 /* ---- what only this process can do ------------------------------------------------------------------------ */
 
-/* As the library chooses it (api/brig.c): a file of the user's own counts where the host has none. */
+/* As chosen by the library (api/brig.c): a user's own file is used if the host has none. */
 static bool has_own_file(void)
 {
 	char own[PATH_MAX];
@@ -85,7 +85,7 @@ static bool has_own_file(void)
 	return stat(POLICY_OF_ALL, &st) < 0 && config_path(own, sizeof(own)) && stat(own, &st) == 0;
 }
 
-/* Variables that choose a program, a service or a test, and nothing of how it runs. */
+/* Variables that select a program, a service or a test, and do not affect how code runs. */
 static bool is_no_policy(const char *variable)
 {
 	static const char *const others[] = { NAMED_BY "=", "BRIG_TOKEN=", "BRIG_BIN=", "BRIG_TEST_", "BRIG_BENCH_" };
@@ -112,7 +112,7 @@ const char *service_own_policy(void)
 	return geteuid() != 0 && has_own_file() ? "a policy file of your own" : NULL;
 }
 
-/* Settings that name places of this host, which are this process's to find. */
+/* Settings that name places of this host, which only this process can look up. */
 static bool names_a_place(const struct brig_option *o)
 {
 	static const char *const keys[] = { "rules_file", "rootfs", "docker_host", "docker_cert_path" };
@@ -127,7 +127,7 @@ const char *service_only_here(const struct brig_request *req, bool is_named)
 {
 	if (req->venv)
 		return "--venv";
-	if (req->environment && !is_named) /* which is of this user's own state, unless it is said otherwise */
+	if (req->environment && !is_named) /* it is in this user's own state, unless a service was named */
 		return "--env-name";
 	if (req->inline_artifacts > INLINE_MAX && !req->workspace && !req->out_dir)
 		return "--inline-artifacts of more than 32m";
@@ -157,7 +157,7 @@ static bool is_trusted(const struct service_place *place, int sock)
 				   (cred.uid == 0 || cred.uid == geteuid()));
 }
 
-/* Why nobody was reached at a place that was named. */
+/* The error if a named service cannot be reached. */
 static int no_answer(const struct service_place *place, int error, struct brig_error *err)
 {
 	if (error == EPROTOTYPE)
@@ -198,7 +198,7 @@ int service_refusal(const struct service_place *place, const struct service_answ
 		code = BRIG_E_USAGE;
 	else if (a->status == 401 || a->status == 403 || a->status == 429)
 		code = BRIG_E_REFUSED;
-	/* A user who is refused, comes at a bad time, or has another version is served as without a service. */
+	/* A user who is rejected, or finds the service busy or of another version, is served as without a service. */
 	if (place->is_named || a->is_accepted ||
 	    (a->status != 401 && a->status != 403 && a->status != 426 && a->status != 503))
 		rc = err_set(err, code, 0, "%s", text ? text : "the service did not say why it does not do it");
@@ -206,7 +206,7 @@ int service_refusal(const struct service_place *place, const struct service_answ
 	return rc;
 }
 
-/* Asks and waits: 0 with an answer of 200, 1: it is to run here. */
+/* Sends a request and waits: 0 with status 200, 1: it must run here. */
 static int call(const struct service_place *place, const struct service_ask *ask, const struct brig_request *req,
 		struct service_answer *answer, struct brig_error *err)
 {
@@ -223,7 +223,7 @@ static int call(const struct service_place *place, const struct service_ask *ask
 	return answer->status == 200 ? 0 : service_refusal(place, answer, err);
 }
 
-/* The artifacts, to where the caller wanted them. */
+/* Copies the artifacts to where the caller wants them. */
 static int copy_out(int from, int to, struct brig_error *err)
 {
 	char piece[16 * KiB];
@@ -240,7 +240,7 @@ static int copy_out(int from, int to, struct brig_error *err)
 	return 0;
 }
 
-/* Asks for it, and does here what is to be done with this user's folders (NULL: none). */
+/* Sends the request, and handles this user's directories here (NULL: none). */
 static int run_with(const struct service_place *place, struct brig_request *req, struct brig_folders *folders,
 		    struct brig_result **ret, struct brig_error *err)
 {
@@ -278,11 +278,11 @@ static int run_with_folders(const struct service_place *place, struct brig_reque
 		rc = service_copy_archive(&req->files_fd, err);
 	if (rc == 0)
 		rc = brig_folders_open(b, req, &folders, &too_large, err);
-	if (rc == 0 && req->files_fd > 0) /* which has been read, to compare with what comes back */
+	if (rc == 0 && req->files_fd > 0) /* it was read, to be compared with what comes back */
 		(void)lseek(req->files_fd, 0, SEEK_SET);
 	if (rc < 0 && too_large && !place->is_named)
 		rc = 1;
-	if (rc == -BRIG_E_REFUSED) /* as a run of our own would end */
+	if (rc == -BRIG_E_REFUSED) /* as for a run of our own */
 		rc = brig_result_from_error(err, ret, err);
 	else if (rc == 0)
 		rc = run_with(place, req, folders, ret, err);

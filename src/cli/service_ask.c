@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service_ask.c - a request as a message, with descriptors beside it
+ * service_ask.c - a request as a message, with descriptors
  *
- * The service accepts no descriptor that could make it block (runner/job.c), so none of ours is sent as it is: an
- * archive is copied to a memory file, artifacts come back in one, and the program's input goes through a socket that we
- * fill.
+ * The service accepts no descriptor that could block it (runner/job.c), so none of ours is sent itself: an archive is
+ * copied to a memfd, artifacts come back in one, and the program's input goes through a socket that we fill.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "server/routes.h"
 
 #define ARCHIVE_MAX (512 * MiB)
-#define INPUT_AHEAD (32 * (int)KiB) /* of the program's input that may be on its way: the rest stays the caller's */
+#define INPUT_AHEAD (32 * (int)KiB) /* input that may be in transit: the rest stays with the caller */
 
 static int make_file(const char *name, struct brig_error *err)
 {
@@ -80,7 +79,7 @@ static int add_input(struct service_ask *a, struct brig_error *err)
 	return 0;
 }
 
-/* A file in memory, of which we keep *ret, and the service gets a copy. */
+/* A memfd: we keep *ret, and the service gets a duplicate. */
 static int add_file(struct service_ask *a, enum field announces, const char *name, int *ret, struct brig_error *err)
 {
 	int copy;
@@ -93,7 +92,7 @@ static int add_file(struct service_ask *a, enum field announces, const char *nam
 	return 0;
 }
 
-/* Artifacts are taken from what comes back of the workspace. */
+/* Artifacts are taken from the workspace that comes back. */
 static int add_folders(struct service_ask *a, const struct brig_folders *folders, struct brig_error *err)
 {
 	int project = brig_folders_project(folders), copy;
@@ -111,7 +110,7 @@ static int add_folders(struct service_ask *a, const struct brig_folders *folders
 	return add_file(a, FIELD_has_left, "brig-left", &a->left, err);
 }
 
-/* In the order that the message's reader takes them. */
+/* In the order in which the receiver takes them. */
 static int add_descriptors(struct service_ask *a, struct brig_request *req, const struct brig_folders *folders,
 			   struct brig_error *err)
 {
@@ -153,7 +152,7 @@ int service_ask_options(struct buf *m, const struct brig_option *option, size_t 
 	return 0;
 }
 
-/* Errors are found here already. */
+/* Detects invalid messages before they are sent. */
 static int check_message(const struct buf *m, struct brig_error *err)
 {
 	struct message read;

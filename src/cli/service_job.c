@@ -2,9 +2,9 @@
 /*
  * service_job.c - jobs of a batch through a service
  *
- * Each job has a connection of its own, as if it were a command; the batch decides how many there are at a time, which
- * bounds what waits at the service.  Quotas and a full queue (429, 503) slow a batch down instead of making it fail:
- * the job is retried when the service said, unless it is cancelled.
+ * Each job has its own connection, like a command; the batch determines how many there are at a time, which bounds what
+ * waits at the service.  Quotas and a full queue (429, 503) slow a batch down instead of making it fail: the job is
+ * retried when the service said, unless it is cancelled.
  *
  *	asked -> answered
  *	  ^        `--- no room: waits for a timer
@@ -18,15 +18,15 @@
 #include "cli/service.h"
 #include "server/message.h"
 
-#define RETRY_MAX_S 60 /* quotas may name an hour, and may be changed before that */
+#define RETRY_MAX_S 60 /* quotas may name an hour, but may be changed earlier */
 
 struct service_job {
 	const struct service_place *place;
-	struct brig_request req;      /* with descriptors of our own */
-	struct brig_folders *folders; /* NULL: it has none */
+	struct brig_request req;      /* with duplicated descriptors */
+	struct brig_folders *folders; /* NULL: none */
 	struct service_ask ask;
 	struct service_answer answer;
-	struct service_call *call; /* NULL: it waits for the timer, or is over */
+	struct service_call *call; /* NULL: it waits for the timer, or has ended */
 	int timer;
 	bool is_cancelled, has_to_run_here;
 };
@@ -52,7 +52,7 @@ static int ask(struct service_job *j, struct brig_error *err)
 	return rc != 0 ? rc : service_call_new(&sock, &j->ask, &j->req, &j->answer, &j->call, err);
 }
 
-/* 1: its project is more than a service is sent. */
+/* 1: its project is too large for a service. */
 static int open_folders(struct service_job *j, struct brig *b, struct brig_error *err)
 {
 	int too_large = 0, rc;
@@ -67,7 +67,7 @@ static int fill(struct service_job *j, struct brig_error *err)
 {
 	int files = j->req.files_fd, rc = service_ask_fill(&j->ask, &j->req, j->folders, err);
 
-	if (j->req.files_fd != files) /* a copy, of which the message has another one */
+	if (j->req.files_fd != files) /* a copy, which the message has duplicated */
 		fd_closep(&j->req.files_fd);
 	return rc == -BRIG_E_REFUSED && !j->place->is_named ? 1 : rc;
 }
@@ -103,7 +103,7 @@ struct pollfd service_job_waits(const struct service_job *j)
 	return j->call ? service_call_waits(j->call) : (struct pollfd){ .fd = j->timer, .events = POLLIN };
 }
 
-/* 1: it waits. */
+/* 1: waits for the timer. */
 static int put_off(struct service_job *j, struct brig_error *err)
 {
 	uint64_t seconds = j->answer.retry_after ? min_u64(j->answer.retry_after, RETRY_MAX_S) : 1;
@@ -149,7 +149,7 @@ int service_job_step(struct service_job *j, struct brig_error *err)
 	return has_no_room(&j->answer) && !j->is_cancelled ? put_off(j, err) : 0;
 }
 
-/* Disconnecting cancels the request; nothing is waited for. */
+/* Disconnecting cancels the request at the service. */
 void service_job_cancel(struct service_job *j)
 {
 	j->is_cancelled = true;

@@ -2,12 +2,13 @@
 /*
  * service_wait.c - records until the answer
  *
- *	events of the run     the request's callbacks, as if it ran here
- *	our standard input    the socket that the service reads, not before something has happened: until then it may still have
- *	                      to run here, with all of its input
- *	the wish to cancel    RECORD_CANCEL; the answer is still waited for, since a cancelled run has a result like any other
+ *	events of the run     go to the request's callbacks, as if it ran here
+ *	our standard input    goes to the socket that the service reads, but not before the first event: until then the
+ *	request may still have to run here, with all of its input
+ *	cancellation          sends RECORD_CANCEL; the answer is still waited for, since a cancelled run has a result
+ *	like any other
  *
- * The service may belong to another user, so what it sends is not trusted.
+ * The service may belong to another user, so its records are not trusted.
  */
 #include <jansson.h>
 #include <poll.h>
@@ -24,19 +25,19 @@
 #include "server/message.h"
 
 #define PIECE_BYTES      (16 * KiB)
-#define CANCEL_NS        (60 * NS_PER_SEC) /* until a service that says nothing more is given up */
+#define CANCEL_NS        (60 * NS_PER_SEC) /* timeout for a service that does not answer after RECORD_CANCEL */
 #define RECORDS_OF_ROUND 256
 
 struct service_call {
-	const struct brig_request *req;          /* NULL: there is nothing to tell */
-	const struct service_listener *listener; /* is told instead */
+	const struct brig_request *req;          /* NULL: no callbacks */
+	const struct service_listener *listener; /* receives events instead */
 	struct channel *channel;
 	struct service_answer *answer;
-	json_t *result;    /* NULL: it has not come */
-	int source, input; /* from where to where the program's input goes; FD_NONE: no longer */
+	json_t *result;    /* NULL: not received yet */
+	int source, input; /* source and destination of the program's input; FD_NONE: ended */
 	char piece[PIECE_BYTES];
 	size_t piece_at, piece_len;
-	uint64_t cancelled_ns; /* 0: no cancellation */
+	uint64_t cancelled_ns; /* 0: not cancelled */
 	bool is_over;
 };
 
@@ -167,7 +168,7 @@ static int take_event(struct service_call *w, const struct record *r, struct bri
 
 /* ---- the answer ---------------------------------------------------------------------------------------- */
 
-/* The result with what its document has not, as the library reads it. */
+/* Completes the result with the parts that its document lacks, for the library's reader. */
 static int take_result(struct service_call *w, const char *unlisted, struct brig_error *err)
 {
 	json_t *more = unlisted ? json_loads(unlisted, 0, NULL) : NULL;
@@ -228,7 +229,7 @@ static int take_records(struct service_call *w, struct brig_error *err)
 
 /* ---- the program's input ------------------------------------------------------------------------------- */
 
-/* The program gets its end of file. */
+/* Signals end of file to the program. */
 static void end_input(struct service_call *w)
 {
 	if (w->input >= 0)
@@ -256,7 +257,7 @@ static void write_piece(struct service_call *w)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0) /* the program does not want more */
+	if (n < 0) /* the program has closed its input */
 		end_input(w);
 	else
 		w->piece_at += (size_t)n;

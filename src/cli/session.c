@@ -12,9 +12,9 @@
 #include "cli/report.h"
 #include "server/runner/executions.h"
 
-#define EXIT_NOT_FOUND 127 /* as shells say of a command that cannot be started */
+#define EXIT_NOT_FOUND 127 /* as shells use for a command that cannot be started */
 
-/* ---- asks ------------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------------------------- */
 
 void cli_session_ask_begin(struct service_ask *a, enum route route, const char *id)
 {
@@ -38,7 +38,7 @@ int cli_session_refusal(const struct service_answer *a, struct brig_error *err)
 	return rc;
 }
 
-/* A message that is none would be answered like a stranger's: what is wrong with it is said here. */
+/* The service would reject a malformed message as unauthenticated: reports the error here. */
 static int check(const struct buf *m, struct brig_error *err)
 {
 	struct message read;
@@ -136,7 +136,7 @@ int cli_session_number(const char *text, const char *option, uint64_t *ret, stru
 	return 0;
 }
 
-/* ---- what is told -------------------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------------------------- */
 
 int cli_session_tell(const struct session_work *w, json_t *doc, const char *fmt, ...)
 {
@@ -145,7 +145,7 @@ int cli_session_tell(const struct session_work *w, json_t *doc, const char *fmt,
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)buf_vaddf(&line, fmt, ap); /* what it names may be the document's */
+	(void)buf_vaddf(&line, fmt, ap); /* its arguments may point into the document */
 	va_end(ap);
 	json_decref(doc);
 	if (text)
@@ -161,7 +161,7 @@ void cli_session_print_event(const json_t *event)
 		(void)document_print(text, EXIT_SUCCESS);
 }
 
-/* The members that every result has: a result of a session has more, which the library's reader does not know. */
+/* Members that every result has: a session's result has more, which the library's reader does not know. */
 static json_t *plain_members(struct brig_error *err)
 {
 	const struct brig_error any = { .code = BRIG_E_REFUSED };
@@ -224,7 +224,7 @@ int cli_session_end(const struct session_work *w, const struct service_answer *a
 
 /* ---- every command ---------------------------------------------------------------------------------------------- */
 
-/* A whole id, or the beginning of one that there is. */
+/* Finds a session by its id or a unique prefix. */
 static int find_session(struct session_work *w, const char *word, struct brig_error *err)
 {
 	struct service_ask ask;

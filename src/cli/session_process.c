@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_process.c - a program of a session on our own descriptors
+ * session_process.c - a session's program on our own descriptors
  *
  * Two connections: one delivers the program's events until its result, the other sends its input, our signals and the
  * size of our terminal, one request at a time and each after the answer to the previous one, so that nothing is
  * reordered.
  *
  *	our input    -> process_input, a piece at a time; 503: the program is behind, and the piece is sent again later
- *	signals      -> process_signal, before waiting input; SIGWINCH -> process_resize; SIGTSTP stops us, not the program
- *	our end      -> the service kills the program, whatever our end was
+ *	signals      -> process_signal, before waiting input; SIGWINCH -> process_resize; SIGTSTP stops us, not the
+ *	program
+ *	our exit     -> the service kills the program, however we exit
  *
- * A signal that arrives before the program has started waits for it.  A second one does not: then we exit, and the
+ * A signal that arrives before the program has started is sent once it has.  A second one is not: then we exit, and the
  * program with us.
  *
- * A program that another command has started (w->process) is watched: SIGTERM and SIGHUP are then ours, and it goes on when we
- * have gone.
+ * A program that was started by another command (w->process) is only watched: SIGTERM and SIGHUP then end us, and it
+ * continues.
  */
 #include <poll.h>
 #include <signal.h>
@@ -30,32 +31,32 @@
 #include "cli/terminal.h"
 
 #define PIECE_BYTES (64 * KiB)
-#define RETRY_NS    (50 * NS_PER_MS) /* until a program that is behind is tried again */
+#define RETRY_NS    (50 * NS_PER_MS) /* before input is sent again to a program that is behind */
 
 struct attached {
 	const struct session_work *w;
 	struct live live;
 	struct terminal terminal;
-	uint64_t process; /* 0: it has not begun */
+	uint64_t process; /* 0: not started yet */
 	struct service_answer answer;
 	struct service_call *stream;
-	/* what is said to it */
-	struct service_call *side; /* NULL: nothing is under way */
+	/* The request in progress: */
+	struct service_call *side; /* NULL: none */
 	struct service_ask side_ask;
 	struct service_answer side_answer;
 	bool side_is_input;
-	/* what is to be said */
-	int signals, signal; /* the descriptor; the one that waits, 0: none */
+	/* To be sent: */
+	int signals, signal; /* signalfd; the pending signal, 0: none */
 	bool wants_resize;
-	uint64_t put_off_ns; /* until then the piece is not sent again; 0: it is not put off */
-	int source;          /* FD_NONE: no more input */
+	uint64_t put_off_ns; /* the piece is not sent again before this time; 0: not delayed */
+	int source;          /* FD_NONE: end of input */
 	bool wants_close;
-	bool is_for_program; /* what we print, whose end is to be noticed */
+	bool is_for_program; /* our output goes to a program, whose exit must be noticed */
 	char piece[PIECE_BYTES];
 	size_t piece_len;
 };
 
-/* ---- what comes ------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------ */
 
 static void on_event(void *user, enum event_kind kind, const json_t *event)
 {
@@ -70,7 +71,7 @@ static void on_event(void *user, enum event_kind kind, const json_t *event)
 		service_output(event, kind == EVENT_stdout ? BRIG_STDOUT : BRIG_STDERR, live_on_output, &p->live);
 }
 
-/* ---- what goes ---------------------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------------------- */
 
 static int say(struct attached *p, enum route route, struct brig_error *err)
 {
@@ -98,7 +99,7 @@ static int say(struct attached *p, enum route route, struct brig_error *err)
 	return cli_session_call(p->w, &p->side_ask, &p->side_answer, &p->side, err);
 }
 
-/* The next thing that is to be said; 0 as well if there is none. */
+/* Sends the next request, if there is one; 0 or -code. */
 static int say_next(struct attached *p, struct brig_error *err)
 {
 	if (p->side || p->process == 0)
@@ -120,7 +121,7 @@ static void side_release(struct attached *p)
 	buf_release(&p->side_answer.text);
 }
 
-/* Whatever was refused, the program has ended or closed its input: its result tells. */
+/* If a request was refused, the program has ended or closed its input: the result will show that. */
 static void side_over(struct attached *p, int rc)
 {
 	bool is_behind = rc == 0 && p->side_answer.status == 503;
@@ -151,7 +152,7 @@ static void read_input(struct attached *p)
 
 /* ---- signals -------------------------------------------------------------------------------------------------- */
 
-/* Signals become readable; those that are ignored from outside stay ignored. */
+/* Makes signals readable; those that are ignored already stay ignored. */
 static int open_signals(struct attached *p, struct brig_error *err)
 {
 	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
@@ -170,7 +171,7 @@ static int open_signals(struct attached *p, struct brig_error *err)
 	return p->signals < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot prepare for signals") : 0;
 }
 
-/* The terminal is the shell's meanwhile. */
+/* Gives the terminal back to the shell meanwhile. */
 static void stop_here(struct attached *p)
 {
 	terminal_restore(&p->terminal);
@@ -185,7 +186,7 @@ static bool is_for_us(const struct attached *p, uint32_t sig)
 	return p->w->process ? sig == SIGTERM || sig == SIGHUP : p->signal && p->process == 0;
 }
 
-/* -BRIG_E_REFUSED: we are to go. */
+/* -BRIG_E_REFUSED: exit. */
 static int take_signals(struct attached *p, struct brig_error *err)
 {
 	struct signalfd_siginfo s;
@@ -216,7 +217,7 @@ static void fill_slots(const struct attached *p, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_SIDE] = p->side ? service_call_waits(p->side) : (struct pollfd){ .fd = -1 };
 	slot[SLOT_SIGNALS] = (struct pollfd){ .fd = p->signals, .events = POLLIN };
 	slot[SLOT_SOURCE] = (struct pollfd){ .fd = reads ? p->source : -1, .events = POLLIN };
-	/* Documents are for a program, which may be killed: poll() reports its hang-up unasked. */
+	/* Documents are for a program, which may be killed: poll() always reports its hang-up. */
 	slot[SLOT_READER] = (struct pollfd){ .fd = p->is_for_program ? STDOUT_FILENO : -1 };
 }
 
@@ -229,7 +230,10 @@ static int wait_ms(struct attached *p)
 	return p->put_off_ns ? (int)((p->put_off_ns - now) / NS_PER_MS) + 1 : -1;
 }
 
-/* Nobody reads what it writes: it is killed, as by a pipe, and tells how it ended; one that is only watched goes on. */
+/*
+ * If the output has no reader, the program is killed, as by SIGPIPE, and its result follows; one that is only watched
+ * continues.
+ */
 static int end_unread(struct attached *p, bool is_unread, struct brig_error *err)
 {
 	if (!is_unread && !p->live.out.error)
@@ -238,7 +242,7 @@ static int end_unread(struct attached *p, bool is_unread, struct brig_error *err
 			     : service_call_cancel(p->stream, err);
 }
 
-/* 1: it goes on; 0: there is an answer. */
+/* 1: continue; 0: there is an answer. */
 static int go_on(struct attached *p, struct brig_error *err)
 {
 	struct pollfd slot[SLOT_COUNT];
@@ -283,7 +287,7 @@ void cli_session_put_terminal(struct service_ask *ask, bool tty)
 	}
 }
 
-/* What it needs of us: its descriptors, or a terminal. */
+/* Prepares our descriptors or the terminal for the program. */
 static int prepare(struct attached *p, struct service_ask *ask, struct brig_error *err)
 {
 	const struct session_values *v = &p->w->v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file a path names, and its path in the workspace.  Only paths are computed here: the library compares the
- * file's content with what is at that place of the project, beneath the project's own descriptor.
+ * Determines the file that a path names, and its path in the workspace.  Only paths are computed here: the library
+ * compares the file's content with the file in the project, opened beneath the project's own descriptor.
  */
 #include "cli/source.h"
 
@@ -34,7 +34,7 @@ static bool is_there(const char *dir, const char *file)
 	       S_ISREG(st.st_mode);
 }
 
-/* "main" of a package.json, without "./"; false: there is none that names a file of the folder. */
+/* "main" of a package.json, without "./"; false: none, or not a file in the directory. */
 static bool read_main(const char *dir, char ret[PATH_MAX])
 {
 	char path[PATH_MAX], text[16384];
@@ -63,7 +63,7 @@ static bool read_main(const char *dir, char ret[PATH_MAX])
 	return ok;
 }
 
-/* The one file of the folder that a program begins in. */
+/* The only entry file of the directory. */
 static int find_entry(const char *dir, char ret[PATH_MAX], struct brig_error *err)
 {
 	const char *language = NULL;
@@ -91,7 +91,7 @@ static int find_entry(const char *dir, char ret[PATH_MAX], struct brig_error *er
 		       dir, dir);
 }
 
-/* Links on the way to either do not matter; what they lead to counts. */
+/* Compares resolved paths, so links on the way to either do not matter. */
 static void place_in(const char *workspace, struct source *s)
 {
 	char top[PATH_MAX], file[PATH_MAX];

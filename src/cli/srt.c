@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is read in two steps: each object's members are put where their rows say, so that an unknown one is refused
- * with its place; then every row is judged by its kind.  What is left are lists, of domains (srt_domains.c) and of
- * paths (srt_paths.c).  Nothing falls back to a default: a file with any error is refused as a whole.
+ * The file is read in two steps: each object's members are stored according to their rows, so that an unknown one is
+ * refused with its place; then every row is handled by its kind.  Lists of domains (srt_domains.c) and of paths
+ * (srt_paths.c) follow.  Nothing falls back to a default: a file with any error is refused entirely.
  */
 #include "cli/srt.h"
 
@@ -12,20 +12,20 @@
 
 enum srt_kind {
 	KIND_OBJECT,        /* has members of its own */
-	KIND_NEEDED_OBJECT, /* and must be there */
-	KIND_LIST,          /* of strings, which are interpreted below */
+	KIND_NEEDED_OBJECT, /* the same, required */
+	KIND_LIST,          /* of strings, handled below */
 	KIND_NEEDED_LIST,
 	KIND_SOURCES,       /* credentials: objects with a mode */
-	KIND_FLAG,          /* true or false, which are the same here */
-	KIND_STRICTER_FLAG, /* true is a notice */
-	KIND_STRICTER,      /* a list or an object; unless it is empty, a notice */
-	KIND_REFUSED_FLAG,  /* true cannot be honoured */
-	KIND_REFUSED_LIST,  /* unless it is empty */
+	KIND_FLAG,          /* true and false have no effect here */
+	KIND_STRICTER_FLAG, /* true results in a notice */
+	KIND_STRICTER,      /* a list or an object; a notice unless it is empty */
+	KIND_REFUSED_FLAG,  /* true is refused */
+	KIND_REFUSED_LIST,  /* refused unless it is empty */
 	KIND_REFUSED,
 	KIND_NO_EFFECT,
 };
 
-/* The members as they stand in the document; NULL: not there. */
+/* The members as in the document; NULL: missing. */
 struct members {
 #define TOP(name, kind, text)         json_t *name;
 #define NETWORK(name, kind, text)     json_t *name;
@@ -59,7 +59,7 @@ void srt_notice(struct srt *s, const char *fmt, ...)
 	buf_adds(&s->notices, "\n");
 }
 
-/* ---- the members -------------------------------------------------------------------------------------------------- */
+/* ---- the members ----------------------------------------------------------------------------- */
 
 static int put_value(struct json_reader *r UNUSED, json_t *value, void *into)
 {
@@ -67,7 +67,7 @@ static int put_value(struct json_reader *r UNUSED, json_t *value, void *into)
 	return 0;
 }
 
-/* The members of one object, by its rows. */
+/* Reads the members of one object, by its rows. */
 static int read_object(struct json_reader *r, const char *object, json_t *value, struct members *m)
 {
 	struct json_member table[JSON_MEMBERS_MAX];
@@ -88,7 +88,7 @@ static bool is_empty(const json_t *value)
 	return json_array_size(value) == 0 && json_object_size(value) == 0;
 }
 
-/* Values that are to be lists of strings are that, whatever becomes of them. */
+/* A member that must be a list of strings is checked even if it has no effect. */
 static int judge_list(struct json_reader *r, json_t *value)
 {
 	struct json_strings strings = { 0 };
@@ -162,7 +162,7 @@ static int judge_row(struct srt *s, struct json_reader *r, const struct row *row
 	return 0;
 }
 
-/* ---- credentials ---------------------------------------------------------------------------------------------------- */
+/* ---- credentials ----------------------------------------------------------------------------- */
 
 struct source {
 	const char *name, *mode;
@@ -188,7 +188,7 @@ static int read_source(struct json_reader *r, json_t *item, const char *member, 
 	return 0;
 }
 
-/* { member: ..., "mode": "deny" } of each. */
+/* Reads { member: ..., "mode": "deny" } from each element. */
 static int read_sources(struct json_reader *r, json_t *list, const char *place, const char *member,
 			struct json_strings *ret)
 {
@@ -217,7 +217,7 @@ static int read_sources(struct json_reader *r, json_t *list, const char *place, 
 	return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int read_members(struct srt *s, struct json_reader *r, struct members *m)
 {
@@ -231,7 +231,7 @@ static int read_members(struct srt *s, struct json_reader *r, struct members *m)
 	return 0;
 }
 
-/* The lists were judged before; what is not there is empty. */
+/* The lists were checked before; a missing one is empty. */
 static int read_list(struct json_reader *r, json_t *value, struct json_strings *ret)
 {
 	return value ? json_read_strings(r, value, ret) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * srt has a list of what is allowed and one of exceptions; a whitelist of brig's has no exceptions.  So an entry that
- * is denied completely is left out, and one that is denied in part is refused: leaving it out would be surprising,
- * allowing it would be weaker.  Entries without a port are for any port there, as with ":*" here.
+ * srt has a list of allowed domains and one of exceptions; brig's whitelist has no exceptions.  So an entry that is
+ * denied completely is left out, and one that is denied in part is refused: leaving it out would be surprising,
+ * allowing it would be weaker.  Entries without a port mean any port in srt, like ":*" in brig.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "cli/srt.h"
 
 struct domain {
-	char host[256]; /* without "*.", and of an address without brackets */
+	char host[256]; /* without "*." and without the brackets of an address */
 	bool is_wild, is_address6, is_all;
 	uint64_t port; /* 0: any */
 };
 
 #define FORMS "is no domain such as \"example.org\", \"*.example.org\", \"example.org:443\" or \"[2001:db8::1]\""
 
-/* Takes the port off the end. */
+/* Cuts the port off the end. */
 static bool split_port(char *text, uint64_t *ret)
 {
 	char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
@@ -70,7 +70,7 @@ static bool read_domain(const char *text, struct domain *d)
 	return d->is_all || (!d->is_wild && str_eq(host, "localhost")) || is_name(d->host);
 }
 
-/* Whether every host of b is one of a. */
+/* Whether every host of b matches a. */
 static bool host_covers(const struct domain *a, const struct domain *b)
 {
 	size_t la = strlen(a->host), lb = strlen(b->host);
@@ -106,7 +106,7 @@ static void add(struct srt *s, const struct domain *d)
 		buf_adds(&s->whitelist, ":*");
 }
 
-/* One that is allowed, unless it is denied. */
+/* Adds an allowed entry to the whitelist unless it is denied. */
 static int judge(struct srt *s, struct json_reader *r, const char *text, const struct json_strings *denied)
 {
 	struct domain a, d;
@@ -114,7 +114,7 @@ static int judge(struct srt *s, struct json_reader *r, const char *text, const s
 	if (!read_domain(text, &a) || a.is_all)
 		return json_complain(r, FORMS);
 	for (size_t i = 0; i < denied->n; i++) {
-		(void)read_domain(denied->item[i], &d); /* which was checked */
+		(void)read_domain(denied->item[i], &d); /* it was validated before */
 		if (covers(&d, &a))
 			return 0;
 		if (overlaps(&d, &a))

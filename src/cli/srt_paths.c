@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * srt shows the whole host and takes away; a cell shows the system's programs and one folder, the workspace.  So of all
- * paths only those count that have to do with the workspace, or with what every cell shows:
+ * srt shows the whole host and removes parts; a cell shows the system's programs and one directory, the workspace.  So
+ * only paths matter that relate to the workspace, or to what every cell shows:
  *
- *	denyRead	above the workspace: there is none; below it: hidden; of the system: refused
- *	allowWrite	above the workspace: it may be changed; below it: refused, for a workspace is writable as a whole
+ *	denyRead	above the workspace: there is no workspace; below it: hidden; of the system: refused
+ *	allowWrite	above the workspace: it is writable; below it: refused, since a workspace is writable as a whole
  *	denyWrite	above the workspace: it is read-only; below it: hidden, which is stricter
- *	anything else	is not in the cell: what is denied there is denied, what is allowed there gets a notice
+ *	other paths	are not in the cell: denied ones stay denied, allowed ones get a notice
  *
- * Links: a path counts twice, as it is written and as the file system resolves it.  '..' is refused, because the two ways
- * of resolving it (by name, through links) lead to different places.
+ * Links: each path is considered both as written and as resolved by the file system.  '..' is refused, because the two
+ * ways of resolving it (by name, through links) lead to different places.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 #include "base/str.h"
 #include "cli/srt.h"
 
-#define PATTERN_MAX 95 /* of an item of a list of the policy */
+#define PATTERN_MAX 95 /* length of an item in a list of the policy */
 
 struct path {
 	const char *place; /* "filesystem.denyRead[0]" */
-	const char *text;  /* as it is written */
+	const char *text;  /* as written */
 	char *form[2];     /* absolute: as written, and resolved */
-	size_t fixed[2];   /* bytes before the first part with a wild-card; the length, if there is none */
+	size_t fixed[2];   /* length before the first component with a wildcard; the full length if there is none */
 	bool is_glob;
-	bool is_final; /* no allowRead takes it back */
+	bool is_final; /* allowRead does not override it */
 };
 
 struct path_list {
@@ -42,7 +42,7 @@ struct judged {
 	struct path_list deny_read, allow_read, allow_write, deny_write;
 };
 
-/* ---- one path ------------------------------------------------------------------------------------------------------ */
+/* ---- one path -------------------------------------------------------------------------------- */
 
 static int complain(struct json_reader *r, const struct path *p, const char *what)
 {
@@ -65,7 +65,7 @@ static bool has_control(const char *text)
 	return false;
 }
 
-/* Adds the parts of a path, without empty ones and '.'. */
+/* Adds the components of a path, without empty ones and '.'. */
 static void add_parts(struct buf *out, const char *text)
 {
 	while (*text) {
@@ -111,7 +111,7 @@ static int make_absolute(struct json_reader *r, const struct srt_place *place, c
 	return out->full ? complain(r, p, "is too long") : 0;
 }
 
-/* Up to the slash before the first wild-card. */
+/* Length up to the slash before the first wildcard. */
 static size_t fixed_length(const char *path, bool *ret_glob)
 {
 	size_t len = strcspn(path, "*?[");
@@ -122,7 +122,7 @@ static size_t fixed_length(const char *path, bool *ret_glob)
 	return *ret_glob && len == 0 ? 1 : len;
 }
 
-/* The part without wild-cards as the file system resolves it, as far as it is there; the rest as it is. */
+/* Resolves the part without wildcards, as far as it exists; appends the rest unchanged. */
 static void resolve(const char *path, size_t fixed, struct buf *out, size_t *ret_fixed)
 {
 	char head[PATH_MAX], real[PATH_MAX];
@@ -138,7 +138,7 @@ static void resolve(const char *path, size_t fixed, struct buf *out, size_t *ret
 		head[len] = '\0';
 	}
 	if (len <= 1)
-		len = 0; /* nothing of it is there */
+		len = 0; /* no part of it exists */
 	else if (!str_eq(real, "/"))
 		buf_adds(out, real);
 	*ret_fixed = out->len + fixed - len;
@@ -178,7 +178,7 @@ static int read_path(struct json_reader *r, const struct srt_place *place, struc
 	return 0;
 }
 
-/* Behind those that are in the list already, which has room. */
+/* Appends to the list, which has room. */
 static int read_paths(struct judged *j, const char *name, const struct json_strings *from, bool is_final,
 		      struct path_list *ret)
 {
@@ -197,9 +197,9 @@ static int read_paths(struct judged *j, const char *name, const struct json_stri
 	return rc;
 }
 
-/* ---- how paths lie to each other -------------------------------------------------------------------------------------- */
+/* ---- relations between paths ----------------------------------------------------------------- */
 
-/* Whether b is a, or below it; only the first len bytes of a count. */
+/* Whether b is below or equal to the first len bytes of a. */
 static bool is_below(const char *a, size_t len, const char *b)
 {
 	if (len == 1)
@@ -214,7 +214,7 @@ static bool covers(const struct path *a, const char *b)
 	return is_below(a->form[0], a->fixed[0], b) || is_below(a->form[1], a->fixed[1], b);
 }
 
-/* A pattern that begins above the path may or may not be about it. */
+/* A pattern that begins above the path may match it. */
 static bool may_cover(const struct path *a, const char *b)
 {
 	for (int i = 0; a->is_glob && i < 2; i++)
@@ -223,7 +223,7 @@ static bool may_cover(const struct path *a, const char *b)
 	return false;
 }
 
-/* Which form of it lies below the folder, or is it; -1: none. */
+/* The form that is below or equal to folder; -1: none. */
 static int form_within(const struct path *a, const char *folder, int from)
 {
 	size_t len = strlen(folder);
@@ -234,7 +234,7 @@ static int form_within(const struct path *a, const char *folder, int from)
 	return -1;
 }
 
-/* Whether an allowRead within what is denied takes this place back. */
+/* Whether an allowRead below the denied path permits this place again. */
 static bool is_taken_back(const struct judged *j, const struct path *denied, const char *place)
 {
 	for (size_t i = 0; i < j->allow_read.n && !denied->is_final; i++) {
@@ -246,7 +246,7 @@ static bool is_taken_back(const struct judged *j, const struct path *denied, con
 	return false;
 }
 
-/* ---- what becomes of them ---------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static int hide(struct judged *j, const struct path *p)
 {
@@ -267,7 +267,7 @@ static int hide(struct judged *j, const struct path *p)
 	return 0;
 }
 
-/* What every cell shows cannot be taken away. */
+/* What every cell shows cannot be hidden. */
 static int judge_shown(const struct judged *j, const struct path *p)
 {
 	static const char *const shown[] = {
@@ -359,7 +359,7 @@ static int judge_allow_write(struct judged *j)
 	return 0;
 }
 
-/* What an allowRead allows and the cell has not got. */
+/* Paths that an allowRead permits and that the cell does not have. */
 static int judge_allow_read(struct judged *j)
 {
 	for (size_t i = 0; i < j->allow_read.n; i++) {

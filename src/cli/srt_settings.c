@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request can only tighten goes as a wish: hidden files, a workspace that is read-only, no network, a backend
- * that isolates.  No request can grant network access.  It is passed as environment variables, as if the caller had set
- * them: without a policy file the person at the command line decides, and against one that says otherwise brig refuses
- * to start.
+ * Restrictions are passed as settings of the request: hidden files, a read-only workspace, no network, a backend that
+ * isolates.  No request can grant network access, so that is passed as environment variables, as if the caller had set
+ * them: without a policy file the user at the command line decides, and if a policy file says otherwise brig refuses to
+ * start.
  */
 #include "cli/srt_settings.h"
 
@@ -42,7 +42,7 @@ static bool has_wish(const struct request_values *v, const char *key)
 	return false;
 }
 
-/* A key that the caller wishes, too, is there twice, which the library refuses. */
+/* If the caller sets the key as well, it occurs twice, which the library refuses. */
 static int wish(struct request_values *v, const char *key, const char *value, struct brig_error *err)
 {
 	struct brig_option *grown = reallocarray(v->wishes.item, v->wishes.n + 1, sizeof(*grown));
@@ -54,7 +54,7 @@ static int wish(struct request_values *v, const char *key, const char *value, st
 	return 0;
 }
 
-/* ---- options that would undo it ------------------------------------------------------------------------------------- */
+/* ---- options that would bypass it ------------------------------------------------------------ */
 
 static int judge_backend(const struct request_values *v, struct brig_error *err)
 {
@@ -96,7 +96,7 @@ static int judge_options(const struct request_values *v, const struct srt *s, st
 	return srt_settings_keep(v, s, err);
 }
 
-/* ---- what it becomes --------------------------------------------------------------------------------------------------- */
+/* ---- resulting settings ---------------------------------------------------------------------- */
 
 static int use_network(struct request_values *v, const struct srt *s, struct brig_error *err)
 {

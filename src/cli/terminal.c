@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 
 /*
- * Waits for a message; end of file means that the sender is dead.  It is in its own process group, so that a signal to
- * ours does not reach it, and being in the background it must not be stopped for touching the terminal.
+ * The guardian: waits for a message; end of file means that the sender is dead.  It has its own process group, so that
+ * signals to ours do not reach it, and since it is in the background it must not be stopped for touching the terminal.
  */
 static void guard(int fd, int words, const struct termios *before)
 {
@@ -38,7 +38,7 @@ static int start_guardian(struct terminal *t, struct brig_error *err)
 		(void)close(ends[1]);
 		if (t->fd != STDIN_FILENO)
 			(void)close(STDIN_FILENO);
-		(void)close(STDOUT_FILENO); /* whose reader waits for our end, not for its */
+		(void)close(STDOUT_FILENO); /* its reader waits for our exit, not for the guardian's */
 		(void)close(STDERR_FILENO);
 		guard(t->fd, ends[0], &t->before);
 	}

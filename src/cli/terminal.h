@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's terminal while a program of a session has it: each key goes to the program, and what the program prints steers
- * the terminal.
+ * The user's terminal while a session's program uses it: each key goes to the program, and the program's output
+ * controls the terminal.
  *
  * A terminal left in raw mode is unusable, so its state is restored whatever happens to this process: a small helper
- * process waits on a pipe for our death, and restores it if we could not (kill -9, a crash).
+ * process (the guardian) waits on a pipe for our exit, and restores the state if we could not (kill -9, a crash).
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -17,7 +17,7 @@
 struct terminal {
 	int fd;
 	struct termios before;
-	int word; /* to the guardian */
+	int word; /* pipe to the guardian */
 	pid_t guardian;
 	bool is_raw;
 };
@@ -26,14 +26,14 @@ struct terminal {
 		.fd = FD_NONE, .word = FD_NONE, .guardian = -1 \
 	}
 
-/* Raw from now on; 0 or -code. */
+/* Switches to raw mode; 0 or -code. */
 int terminal_begin(struct terminal *t, int fd, struct brig_error *err);
-/* As it was.  Both may be called any number of times. */
+/* Restores the state; raw again.  Both are idempotent. */
 void terminal_restore(struct terminal *t);
 void terminal_raw_again(struct terminal *t);
-/* Restores it, and the guardian goes. */
+/* Restores the state, and ends the guardian. */
 void terminal_end(struct terminal *t);
-/* False: it does not know. */
+/* False: unknown. */
 bool terminal_size(int fd, uint64_t *ret_rows, uint64_t *ret_columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files beneath a directory, in the order of their names.  Links are not followed, not even while the tree changes
- * underneath: every step is an openat() without following.  Folders with third-party code are skipped.
+ * The files beneath a directory, sorted by name.  Links are not followed, even if the tree changes meanwhile: every
+ * step is an openat() with O_NOFOLLOW.  Directories with third-party code are skipped.
  */
 #ifndef CLI_WALK_H
 #define CLI_WALK_H
@@ -13,17 +13,17 @@
 #define WALK_FILES_MAX 20000
 
 struct walk {
-	/* Whether this file is wanted, by its name. */
+	/* Whether a file with this name is wanted. */
 	bool (*wants)(void *user, const char *name);
-	/* fd is open for reading and stays the walk's.  Negative ends the walk. */
+	/* fd is open for reading and stays the walk's.  A negative return value ends the walk. */
 	int (*file)(void *user, int fd, const char *path);
-	/* Something that could not be read, with the reason; the walk goes on. */
+	/* Called for what could not be read; the walk continues. */
 	void (*trouble)(void *user, const char *path, int error);
 	void *user;
 	size_t n_files;
 };
 
-/* dir is open for reading and stays the caller's; path is what it is called. */
+/* dir is open for reading and stays the caller's; path is its name for messages. */
 int walk_sources(struct walk *w, int dir, const char *path, struct brig_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes on their way out, unchanged.  Only for what makes them safe itself (ui.c, live.c) and for files: a command composes
- * its text and hands it to cli/ui.h.
+ * Writes bytes unchanged.  Only for code that makes them safe itself (ui.c, live.c) and for files: a command composes
+ * its text and passes it to cli/ui.h.
  */
 #ifndef CLI_WRITE_H
 #define CLI_WRITE_H
@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 /*
- * Writes what the descriptor takes, whatever it is: short writes, non-blocking pipes, slow readers.  Waits for room at
- * most wait_ms at a time (-1: forever), or until cancel_fd (or -1) becomes readable.  Returns how many bytes were
- * taken, or -errno; -ECANCELED if cancel_fd ended the wait.
+ * Writes what the descriptor accepts: handles short writes, non-blocking pipes, slow readers.  Waits for room at most
+ * wait_ms at a time (-1: forever), or until cancel_fd (or -1) is readable.  Returns the number of bytes written, or
+ * -errno; -ECANCELED if cancel_fd ended the wait.
  */
 ssize_t write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms);
 /* Writes everything.  0 or -errno. */

@@ -41,6 +41,7 @@
 #include "inspect/wire.h"
 #include "inspect/worker.h"
 #include "sys/proc.h"
+#include "sys/scheduling.h"
 #include "sys/seccomp.h"
 
 #define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and freeing its memory takes time, too: 2 s in all */
@@ -60,6 +61,8 @@ int worker_confine(int fd, pid_t parent)
 
 	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
+	if ((rc = scheduling_reset()) < 0)
+		return rc;
 	if ((rc = proc_lower_limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = proc_lower_limit(RLIMIT_AS, memory)) < 0 ||
 	    (rc = proc_lower_limit(RLIMIT_CORE, 0)) < 0 || (rc = proc_lower_limit(RLIMIT_STACK, STACK_MAX)) < 0)
 		return rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What no job may exceed, whoever sends it.  The ceilings came from the process that started the keeper, as a sealed file or with
- * the first record, when it had read the policy and nothing else; a caller that was taken over later asks in vain for more.  Numbers are compared, paths are
- * compared byte by byte with those that were named then: nothing of a job is looked up or opened to decide.
+ * The ceilings that no job may exceed, whoever sent it.  The process that started the keeper passed them as a sealed
+ * file or in the first record, when it had read the policy and nothing else, so a caller that is compromised later
+ * cannot raise them. Numbers are compared as numbers, and paths byte by byte with the paths named in the ceilings: the
+ * check never looks up or opens anything that a job names.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -34,14 +35,14 @@ static int check_limits(const struct limits *most, const struct limits *l, struc
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].asked > rows[i].most)
 			return too_much(rows[i].name, err);
-	/* To the kernel's files no number is no limit. */
+	/* Zero means "no limit" in the kernel's files. */
 	if (l->cpu_percent == 0 || l->memory_bytes == 0 || l->pids == 0 || l->disk_bytes == 0 || l->inodes == 0 ||
 	    l->wall_ms == 0 || l->cpu_time_ms == 0)
 		return too_much("a cell without a limit", err);
 	return 0;
 }
 
-/* A plain relative path: no empty part, no "." and no "..". */
+/* A relative path without empty components, "." or "..". */
 static bool is_plain_below(const char *path)
 {
 	for (const char *part = path;; part++) {
@@ -67,7 +68,10 @@ static bool is_below(const char *path, const char *folder)
 	return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/';
 }
 
-/* A checked one comes with a descriptor, so the caller could open it; and is shown if the path leads to the very same. */
+/*
+ * A checked bind comes with a descriptor, so the caller was able to open it; it is mounted only if the path leads to
+ * the same file.
+ */
 static bool may_show(const struct keep_hello *most, const struct plan_bind *b)
 {
 	bool below = b->checked;
@@ -77,7 +81,7 @@ static bool may_show(const struct keep_hello *most, const struct plan_bind *b)
 	return below && is_plain(b->source) && is_plain(b->target);
 }
 
-/* Sockets on the cell's own loopback. */
+/* Sockets of the egress proxy may only be on the cell's own loopback. */
 static int check_way_out(const struct plan_egress *e, struct brig_error *err)
 {
 	for (size_t i = 0; e && i < e->n_places; i++)
@@ -86,7 +90,10 @@ static int check_way_out(const struct plan_egress *e, struct brig_error *err)
 	return 0;
 }
 
-/* Only what the caller has open is shown, and read-only; what is hidden and held is looked at when the contents are there. */
+/*
+ * The project is the directory that the caller has open, mounted read-only.  Its hidden and protected paths are in the
+ * contents and are checked when those are mapped (single.c).
+ */
 static int check_project(const struct plan_workspace *w, struct brig_error *err)
 {
 	if (w && w->covered && !is_plain_below(w->covered))
@@ -111,7 +118,7 @@ static bool waits_for_its_file(const struct plan *plan)
 	       plan->files[0].name[0] != '.';
 }
 
-/* The steward of a session waits for its owner, and for no program. */
+/* The steward of a session waits for its session and has no program file. */
 static bool may_wait(const struct plan *plan)
 {
 	return plan->session ? plan->n_files == 0 : waits_for_its_file(plan);
@@ -152,7 +159,7 @@ static bool is_socket(int fd, int type)
 	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
-/* Its copy is memory of the cell, and init makes the scratch space larger by as much. */
+/* The copy is charged to the cell's memory, and init enlarges the scratch tmpfs by its size. */
 int ceilings_check_stream(const struct plan *plan, const struct keep_stream *s, int source, struct brig_error *err)
 {
 	const uint64_t most = project_stream_most(plan->limits.memory_bytes);
@@ -165,9 +172,10 @@ int ceilings_check_stream(const struct plan *plan, const struct keep_stream *s, 
 }
 
 /*
- * Descriptors may be anything that the caller could open.  A channel must be a socket of our kind, or sending would act on
- * something else; contents must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
- * for it, to die of it, or to run what was not inspected; what binds show is a folder or a file, and a project is a folder.
+ * The caller may send any descriptor that it can open.  The channel must be a unix SOCK_SEQPACKET socket, or sending
+ * would act on something else.  The contents must be a memfd sealed against writing and resizing, or the caller could
+ * make the cell block on it, crash on it, or run something other than what was inspected.  A bind must be a file or a
+ * directory, a project a directory.
  */
 int ceilings_check_descriptors(const struct job *job, const struct keep_message *m, uint64_t *ret_size,
 			       struct brig_error *err)

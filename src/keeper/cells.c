@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kept cells, from their beginning to their removal.  Everything here is an answer to an event: nothing waits.
+ * The life cycle of kept cells, from building to removal.  All code here runs from the event loop and must not block.
  *
- * Who is told what: a request whose cell could not be had, or was lost, gets KEEP_FAILED; one whose program has begun gets
- * KEEP_FINAL when the last process is dead, however that came about.  A request that does not read what it is told is
- * treated like one that went away.
+ * A request whose cell could not be made, or was lost, gets KEEP_FAILED.  A request whose program has started gets
+ * KEEP_FINAL once the last process is dead, whatever ended it.  A request that does not read its channel is treated
+ * like one that closed it.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 static void serve_cell(struct keeper *k, struct kept *c);
 static void serve_channel(struct keeper *k, struct kept *c);
 
-/* ---- beginnings and ends ------------------------------------------------------------------------ */
+/* ---- building and removing -------------------------------------------------------------------------- */
 
-/* Counts of cells that are nobody's. */
+/* The counter of its kind that an unclaimed cell in this state belongs to; a dummy for any other cell. */
 static unsigned *count_of(struct kept *c)
 {
 	static unsigned other;
@@ -53,7 +53,7 @@ static void set_deadline(struct kept *c, uint64_t ms)
 	c->deadline_ns = clock_now_ns() + ms * NS_PER_MS;
 }
 
-/* One that is made ahead has an id of its own, since nobody knows whose it will be. */
+/* A cell built ahead gets an id of its own, since its request is not known yet. */
 static int begin_cell(struct keeper *k, struct kept *c, struct brig_error *err)
 {
 	int rc;
@@ -83,7 +83,9 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 	c->next = k->cells;
 	k->cells = c;
 	k->n_cells++;
-	/* Its time begins when it is let go, or when its project is there, which is the caller's to say. */
+	/*
+	 * The startup deadline begins when the caller sends KEEP_GO or the project's stream: both are up to the caller.
+	 */
 	if (kind->single && (c->plan.start_at_once || native_made_wants_stream(c->cell)))
 		c->deadline_ns = UINT64_MAX;
 	else
@@ -103,8 +105,9 @@ static void leave_listener(struct keeper *k, struct kept *c)
 }
 
 /*
- * Its listener comes and goes as the cell likes.  What is watched is a copy of ours: closing a descriptor takes it out of an
- * epoll only if nobody else has the file, and children that are building other cells have it for a while.
+ * The cell opens and closes its seccomp listener as it likes.  We watch a duplicate of our own: close(2) removes a
+ * descriptor from an epoll set only if no other process has the open file, and children that are building other cells
+ * hold it for a while.
  */
 static void follow_listener(struct keeper *k, struct kept *c)
 {
@@ -139,7 +142,7 @@ void kept_refuse(int channel, const struct brig_error *why)
 	(void)keep_send(channel, KEEP_FAILED, &f, sizeof(f), NULL, 0, NULL, 0);
 }
 
-/* The cell did not become what was asked for, or is lost. */
+/* The cell could not be built or was lost. */
 static void fail(struct kept *c, const struct brig_error *why)
 {
 	if (c->tied && !c->told_final)
@@ -148,7 +151,7 @@ static void fail(struct kept *c, const struct brig_error *why)
 	kept_kill(c);
 }
 
-/* ---- the end of a program ----------------------------------------------------------------------- */
+/* ---- the program has ended -------------------------------------------------------------------------- */
 
 static void tell_final(struct kept *c)
 {
@@ -185,12 +188,12 @@ static void tell_left(int channel, const char *leftovers)
 		(void)keep_send(channel, KEEP_LEFT, &left, sizeof(left), NULL, 0, NULL, 0);
 }
 
-/* What is to be done then the loop does after every event. */
+/* Only wakes the loop, which settles janitors after every event. */
 static void only_wake(struct keeper *k UNUSED, struct kept *c UNUSED)
 {
 }
 
-/* The cell is removed but for what its janitor does; the channel stays until that is done. */
+/* The cell is gone except for its cgroups, which the janitor removes; the channel stays open until that is done. */
 static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 {
 	int janitor = FD_NONE, copy;
@@ -232,7 +235,10 @@ void kept_settled(void *arg, const void *rest, const char *leftovers)
 			tell_left(l->channel, leftovers);
 }
 
-/* Not only what was settled here: to remove the second cell of a run that compiles settles the first. */
+/*
+ * Checks every entry, not only those settled in this turn: removing the second cell of a run that compiles settles the
+ * first.
+ */
 void kept_close_channels(struct keeper *k)
 {
 	for (struct leaving **at = &k->leaving; *at;) {
@@ -247,7 +253,7 @@ void kept_close_channels(struct keeper *k)
 	}
 }
 
-/* Every process is dead, or dying alone. */
+/* Every process is dead, or only init is left and dying. */
 static void conclude(struct keeper *k, struct kept *c)
 {
 	if (c->tied && !c->told_final)
@@ -283,13 +289,16 @@ static void end_cell(struct keeper *k, struct kept *c)
 	remove_cell(k, c);
 }
 
-/* A result that waits for the removal, or for nobody, has nothing to gain by a later one. */
+/*
+ * Only the cell of a warm run is removed later: every other result waits for the removal, or has no reader, and gains
+ * nothing from a delay.
+ */
 static bool may_stay(const struct kept *c)
 {
 	return c->tied && !c->kind->single && !c->plan.session;
 }
 
-/* The program has ended by itself, and nobody but init is left. */
+/* The program has ended by itself, and no process but init is left. */
 static void finish(struct keeper *k, struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -306,7 +315,7 @@ static void finish(struct keeper *k, struct kept *c)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-/* What is the request's own. */
+/* Sends the request its descriptors: streams, workspace, egress sockets. */
 static void hand_over(const struct keeper *k, struct kept *c)
 {
 	struct keep_created created = { .was_waiting = c->was_waiting,
@@ -325,7 +334,10 @@ static void hand_over(const struct keeper *k, struct kept *c)
 	}
 	if (keep_send(c->channel, KEEP_CREATED, &created, sizeof(created), NULL, 0, fds, n) < 0)
 		kept_kill(c);
-	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
+	/*
+	 * After the send, while the caller continues.  The caller's pid comes from the kernel (SO_PEERCRED), not from
+	 * the job.
+	 */
 	if (!c->kind->single)
 		native_waiting_mark(c->cell, c->run, k->owner ? k->owner : getppid());
 	for (size_t i = 0; i < n; i++)
@@ -341,8 +353,10 @@ static void start(struct kept *c)
 		fail(c, &err);
 }
 
-/* The program is in its place and waits for the word, unless that has been said.  Of one that waits while its request does
- * something else, init's own clock is the end. */
+/*
+ * The program is in place and waits for KEEP_GO, unless that was sent early.  A single cell has no deadline in this
+ * state: its request may still be busy, for instance with the inspection, and closes the channel if it gives up.
+ */
 static void claim(const struct keeper *k, struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -368,7 +382,7 @@ static void claim(const struct keeper *k, struct kept *c)
 		start(c);
 }
 
-/* It is nobody's, and stays if there is memory for it. */
+/* An unclaimed cell is kept only if the memory limit for waiting cells permits. */
 static void begin_to_wait(struct keeper *k, struct kept *c)
 {
 	c->bytes = c->kind->bytes = native_waiting_bytes(c->cell);
@@ -411,7 +425,7 @@ static void serve_running(struct keeper *k, struct kept *c)
 
 	switch (native_backend.on_event(c->cell, &c->exit, &err)) {
 	case CELL_STARTED:
-		serve_running(k, c); /* more may be behind it */
+		serve_running(k, c); /* more events may be queued */
 		return;
 	case CELL_FINISHED:
 		c->ended = true;
@@ -437,14 +451,14 @@ static void serve_cell(struct keeper *k, struct kept *c)
 	case KEPT_WAITING:
 	case KEPT_CLAIMED:
 		serve_building(k, c);
-		if (c->state == KEPT_RUNNING) /* what it has said since is taken in already, and wakes nobody */
+		if (c->state == KEPT_RUNNING) /* its records are received already: no event will come */
 			serve_running(k, c);
 		break;
 	case KEPT_RUNNING:
 		serve_running(k, c);
 		break;
 	case KEPT_ANSWERED:
-		return; /* of an event that was there before */
+		return; /* a stale event of the same epoll_wait() */
 	case KEPT_DYING:
 		if (native_waiting_is_dead(c->cell))
 			end_cell(k, c);
@@ -454,20 +468,20 @@ static void serve_cell(struct keeper *k, struct kept *c)
 		follow_listener(k, c);
 }
 
-/* Before the cell is built: the word lies ready for the program when its walls are up. */
+/* KEEP_GO before the cell is built: it is queued for the payload, which reads it once it is confined. */
 static void go_early(struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	c->went_early = true;
-	if (native_made_wants_stream(c->cell)) /* init takes that first */
+	if (native_made_wants_stream(c->cell)) /* init unpacks the project first */
 		return;
 	set_deadline(c, c->plan.limits.startup_ms);
 	if (native_made_let_go(c->cell, &err) < 0)
 		fail(c, &err);
 }
 
-/* False: it is none, or nobody has waited for it. */
+/* False: not a valid KEEP_STREAM, or the cell does not wait for one. */
 static bool take_stream(struct kept *c, const struct keep_message *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -497,7 +511,7 @@ static void go(struct kept *c)
 	else if (c->state == KEPT_BUILDING && c->kind->single && c->plan.start_at_once && !c->went_early)
 		go_early(c);
 	else
-		kept_kill(c); /* nobody sane says that now */
+		kept_kill(c); /* a protocol error */
 }
 
 static void tell_counts(struct kept *c)
@@ -515,7 +529,7 @@ static void tell_counts(struct kept *c)
 	(void)keep_send(c->channel, KEEP_COUNTS, &counts, sizeof(counts), NULL, 0, NULL, 0);
 }
 
-/* False: it is none. */
+/* False: not a valid KEEP_SIGNAL. */
 static bool send_signal(struct kept *c, const struct keep_message *m)
 {
 	struct keep_signal s;
@@ -556,7 +570,7 @@ static void serve_channel(struct keeper *k, struct kept *c)
 		keep_message_release(&m);
 		return;
 	}
-	/* The end, or what nobody sane says: nobody wants to know any more. */
+	/* End of file, or a protocol error: the request is abandoned. */
 	if (rc > 0)
 		keep_message_release(&m);
 	c->told_final = true;
@@ -581,7 +595,7 @@ void kept_tie(struct keeper *k, struct kept *c, const char *run, int channel, in
 		claim(k, c);
 }
 
-/* ---- for the loop ------------------------------------------------------------------------------- */
+/* ---- called by the loop ------------------------------------------------------------------------- */
 
 void kept_check_deadlines(struct keeper *k)
 {
@@ -601,7 +615,7 @@ void kept_check_deadlines(struct keeper *k)
 			remove_cell(k, c);
 			k->n_answered--;
 		} else if (c->state == KEPT_DYING) {
-			end_cell(k, c); /* says that it did not die in time */
+			end_cell(k, c); /* stop() reports that the cell did not die in time */
 		}
 	}
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of the keeper as a backend.  Each has a channel of its own with the keeper (protocol.h), which is the event that a
- * watcher polls; nothing is shared between runs, so any number of them can be under way in one process.
+ * The keeper's cells as a backend.  Each cell has its own channel to the keeper (protocol.h), which is also the
+ * descriptor to poll for its events.  Runs share nothing, so any number of them can be in progress in one process.
  *
- *	begin	sends the job and what its files contain (request.c); the keeper gives a waiting cell the program, or begins to build one
- *	finish	waits for its birth: streams and workspace come with it.  With start_at_once the word goes ahead
- *	pack	a project that the keeper cannot mount in the cell is packed here, with the rights of this process, and init unpacks it
- *	start	the word
- *	end	the keeper reads everything back and sends it in one record when the last process is dead: read_back, stop,
- *		usage and denied only look at that record, and ask for the end first if it has not come by itself
- *	settle	waits until the keeper says that nothing is left of the run's cells, or what is
+ *	begin	sends the job and the contents of its files (request.c); the keeper copies the program into a waiting
+ *		cell, or starts to build a cell
+ *	finish	waits for KEEP_CREATED, which brings streams and workspace.  With start_at_once KEEP_GO is sent before
+ *		that
+ *	pack	if the keeper cannot mount the project in the cell, this process packs it with its own rights, and init
+ *		unpacks it
+ *	start	sends KEEP_GO
+ *	end	once the last process is dead, the keeper reads everything back and sends it in one record.  read_back,
+ *		stop, usage and denied only look at that record; if it has not arrived, they first ask the keeper to
+ *		stop the cell
+ *	settle	waits until the keeper reports that nothing of the run's cells is left, or what is left
  */
 #include "keeper/client.h"
 
@@ -36,18 +40,18 @@ struct cell {
 	struct backend_host *host;
 	const struct plan *plan;
 	int channel;
-	int fds[KEEP_CREATED_FDS_MAX];                /* FD_NONE where there is none */
-	bool created, gone, told_started, told_ended; /* gone: the word was said */
+	int fds[KEEP_CREATED_FDS_MAX];                /* FD_NONE: not received */
+	bool created, gone, told_started, told_ended; /* gone: KEEP_GO was sent */
 	bool was_waiting, was_forked;
 	uint64_t started_ns;
-	struct project_stream stream; /* of a project that is copied into the cell */
+	struct project_stream stream; /* of a project that is packed for the cell */
 	bool is_packed;
 	bool has_counts;
 	struct keep_counts counts;
 	bool has_final;
 	struct keep_final final;
-	struct denied_row *denied; /* heap */
-	bool lost;                 /* the channel has ended, or told of a failure, which is: */
+	struct denied_row *denied; /* allocated */
+	bool lost;                 /* the channel has ended, or KEEP_FAILED came; why has the reason */
 	struct brig_error why;
 	char buffer[KEEP_BODY_MAX];
 };
@@ -68,7 +72,10 @@ void keeper_hang_up(struct backend_host *h)
 	fd_closep(&h->socket);
 }
 
-/* One that dies closes its socket a while before its end is told: on a busy machine long enough to be asked again. */
+/*
+ * A dying keeper's socket closes some time before its pidfd reports the exit.  On a busy machine that is long enough
+ * for another request, so both are polled.
+ */
 bool keeper_is_alive(const struct backend_host *h)
 {
 	struct pollfd p[] = { { .fd = h->pidfd, .events = POLLIN }, { .fd = h->socket } };
@@ -98,7 +105,7 @@ static int ask_pools(struct backend_host *h)
 	return rc;
 }
 
-/* What came is kept, if it is sound. */
+/* Keeps the rows if the record is well-formed. */
 static void take_pools(struct backend_host *h, const struct keep_message *m)
 {
 	size_t n = m->head.size / sizeof(*h->pools);
@@ -163,9 +170,9 @@ static void keeper_close(struct backend_host *h)
 	free(h);
 }
 
-/* ---- what the keeper says ----------------------------------------------------------------------- */
+/* ---- records from the keeper -------------------------------------------------------------------- */
 
-/* A keeper that lives and leaves a channel without a word had no room for it. */
+/* End of file without a record while the keeper is alive: it had no descriptor left for the channel. */
 static int lose(struct cell *c, int rc)
 {
 	bool is_full = rc == -EMFILE || (rc == 0 && keeper_is_alive(c->host));
@@ -183,7 +190,7 @@ static int lose(struct cell *c, int rc)
 	return -BRIG_E_SYSTEM;
 }
 
-/* Those that the plan has wanted. */
+/* Whether the plan makes the keeper send this descriptor. */
 static bool has_fd(const struct plan *plan, size_t which)
 {
 	return which < KEEP_CREATED_FDS || (which == KEEP_FD_WAY_OUT ? plan->egress != NULL : keep_shows_rest(plan));
@@ -206,8 +213,7 @@ static int take_born(struct cell *c, struct keep_message *m)
 	c->was_waiting = created.was_waiting;
 	c->was_forked = created.was_forked;
 	if (c->gone && created.started_ns > c->started_ns && created.started_ns <= clock_now_ns())
-		c->started_ns =
-			created.started_ns; /* a keeper has other things to do, and that is not the program's time */
+		c->started_ns = created.started_ns; /* not charged for time in which the keeper was busy */
 	c->created = true;
 	return 0;
 }
@@ -227,7 +233,7 @@ static int take_failed(struct cell *c, const struct keep_message *m)
 	return 0;
 }
 
-/* Strings end where they should, whoever wrote them. */
+/* Terminates all strings: the keeper's records are not trusted to be well-formed. */
 static void close_strings(struct keep_final *f, struct denied_row *rows)
 {
 	for (size_t i = 0; i < FACT_COUNT; i++) {
@@ -273,7 +279,7 @@ static int take_counts(struct cell *c, const struct keep_message *m)
 	return 0;
 }
 
-/* Packs the project, once: the keeper hands it on. */
+/* Packs the project, once; the keeper passes the stream on to init. */
 static int send_stream(struct cell *c)
 {
 	struct project_stream *s = &c->stream;
@@ -295,7 +301,7 @@ static int send_stream(struct cell *c)
 	return rc;
 }
 
-/* All that was said; negative when the cell is lost. */
+/* Takes in all queued records; negative if the cell is lost. */
 static int pump(struct cell *c)
 {
 	while (!c->lost && !c->has_final) {
@@ -319,7 +325,7 @@ static int pump(struct cell *c)
 	return c->lost ? -c->why.code : 0;
 }
 
-/* Until something is there, the cell is lost, or the time is over. */
+/* Waits until *something is true, the final record has come, the cell is lost, or the timeout has passed. */
 static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
 {
 	const uint64_t deadline = clock_now_ns() + patience_ns;
@@ -339,14 +345,17 @@ static void say(struct cell *c, enum keep_kind kind)
 {
 	int rc = c->lost ? 0 : keep_send(c->channel, kind, NULL, 0, NULL, 0, NULL, 0);
 
-	/* One that has said its last word hears nothing. */
+	/* EPIPE or ECONNRESET: the keeper has sent its last record and closed the channel */
 	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
 		(void)lose(c, rc);
 }
 
 /* ---- the backend -------------------------------------------------------------------------------- */
 
-/* The keeper goes on to remove it, and settle listens; but of a warm cell of a run a removal takes longer than that whole run. */
+/*
+ * The keeper goes on to remove the cell and reports leftovers, which settle reads.  Not for a warm run: the removal
+ * takes longer than the whole run.
+ */
 static void leave_channel(struct cell *c)
 {
 	bool listens = c->has_final && (!c->plan->waits_at || c->plan->session);
@@ -370,19 +379,19 @@ static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
 	leave_channel(c);
 	for (size_t i = 0; i < KEEP_CREATED_FDS_MAX; i++)
 		fd_closep(&c->fds[i]);
-	fd_closep(&c->channel); /* a cell that has not ended is killed for that */
+	fd_closep(&c->channel); /* makes the keeper kill a cell that has not ended */
 	project_stream_end(&c->stream);
 	free(c->denied);
 	free(c);
 	return 0;
 }
 
-/* No keeper of an ordinary user's mounts a project: packing begins without being asked. */
+/* A keeper of an ordinary user never mounts projects, so packing starts before KEEP_PACK arrives. */
 static int pack_ahead(struct cell *c, struct brig_error *err)
 {
 	if (!c->plan->workspace || geteuid() == 0)
 		return 0;
-	if (send_stream(c) < 0) /* a keeper that is gone says why, or does not */
+	if (send_stream(c) < 0) /* if the keeper is gone, the next receive reports it */
 		return 0;
 	if (!c->lost)
 		return 0;
@@ -426,7 +435,7 @@ static void let_go(struct cell *c)
 
 static int keeper_finish(struct cell *c, struct brig_error *err)
 {
-	uint64_t patience = (c->plan->limits.startup_ms + 1000) * NS_PER_MS; /* the keeper's own clock is first */
+	uint64_t patience = (c->plan->limits.startup_ms + 1000) * NS_PER_MS; /* the keeper's own deadline comes first */
 
 	if (keeper_starts_early(c->plan))
 		let_go(c);
@@ -500,7 +509,7 @@ static uint64_t keeper_cpu_ns(struct cell *c)
 	return c->counts.cpu_ns;
 }
 
-/* Asked right after a sample, whose counts have it. */
+/* Called right after sample, which has fetched the counts. */
 static uint64_t keeper_oom_kills(struct cell *c)
 {
 	return c->counts.oom_kills;
@@ -578,7 +587,7 @@ static int keeper_workspace(struct cell *c, struct workspace_view *ret, struct b
 					   .upper = c->fds[KEEP_FD_UPPER],
 					   .user_ns = c->fds[KEEP_FD_USER_NS] };
 
-	if (!c->has_final) /* and so every process is dead */
+	if (!c->has_final) /* it comes only when every process is dead */
 		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back: the cell is not dead");
 	return project_view(&rest, ret, err);
 }
@@ -589,7 +598,10 @@ struct last_word {
 };
 static_assert(sizeof(struct last_word) == sizeof(struct keep_head) + sizeof(struct keep_left), "one record, no holes");
 
-/* The last words of a channel; how many things could not be removed.  Longer records are what nobody has waited for. */
+/*
+ * Collects KEEP_LEFT records until the channel ends; returns their number.  Records of any other kind or size are
+ * ignored.
+ */
 static int hear_left(struct ended *e, char *leftovers, size_t size)
 {
 	const uint64_t deadline = clock_now_ns() + e->patience_ns;
@@ -627,7 +639,7 @@ static int keeper_settle(struct backend_host *h, const char *run_id, char *lefto
 			at = &e->next;
 			continue;
 		}
-		*at = e->next; /* before it is waited for: others may do the same meanwhile */
+		*at = e->next; /* unlinked before waiting: another task may settle meanwhile */
 		left += hear_left(e, leftovers, size);
 		ended_free(e);
 		at = &h->ended;
@@ -648,7 +660,7 @@ static void keeper_denied(struct cell *c, struct denied *ret)
 }
 
 const struct backend_ops keeper_backend = {
-	.name = "native", /* what it gives is nothing else */
+	.name = "native", /* its cells are native cells */
 	.holds_files = true,
 	.has_sessions = true,
 	.settle = keeper_settle,

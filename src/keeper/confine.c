@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keeper's own filter of system calls.
+ * The keeper's own system call filter.
  *
- * A keeper that was taken over through a job would have its caller's rights: it must be able to mount, to make namespaces
- * and groups and to become any user, and no filter takes that from whoever has to do it.  What it takes is the rest of the
- * kernel: tracing and writing into other processes, modules, kexec, bpf, perf, io_uring, userfaultfd, handles of files, clocks,
- * disks and swap, raw sockets.  It is in force before the first job is looked at.
+ * A keeper that was compromised through a job would have its caller's rights.  It has to mount, to create namespaces
+ * and cgroups and to become any user, so no filter can take that away.  The filter takes the rest of the kernel:
+ * tracing and writing into other processes, modules, kexec, bpf, perf, io_uring, userfaultfd, file handles, clocks,
+ * disks and swap, raw sockets.  It is installed before the first job is read.
  *
- * A filter is inherited and can never be taken off again, so every program of a cell has this one behind its own.  What makes
- * that harmless:
+ * A filter is inherited and can never be removed, so every program in a cell has this one in addition to its own.  That
+ * is harmless:
  *
- *	what it refuses	is answered with SECCOMP_RET_TRACE.  Of several filters' answers the kernel takes the strictest, and
- *			this one is weaker than all others but "allowed": whatever a program's own filter refuses is refused
- *			in that filter's words (an errno, death, a word to the listener that notes refused calls), and not here
- *	what it allows	is all that any family of programs may do, made from the same lists (tools/gen-filters), so that it
- *			never speaks up where a program's own filter allows: tests/unit/test_seccomp.c compares the two
- *	what it costs	nothing for calls that both allow whatever their arguments, which the kernel remembers by number; for
- *			the others one more walk through a tree of some ten comparisons
+ *	refused calls	return SECCOMP_RET_TRACE.  The kernel applies the most restrictive result of all filters, and
+ *			this one is weaker than all others except "allow": a call that the program's own filter refuses
+ *			is answered by that filter (an errno, a kill, a notification to the listener that counts refused
+ *			calls)
+ *	allowed calls	are a superset of what any family of programs may do, generated from the same lists
+ *			(tools/gen-filters), so this filter refuses nothing that a program's own filter allows:
+ *			tests/unit/test_seccomp.c compares the two
+ *	cost		none for calls that both filters allow regardless of arguments, which the kernel caches by
+ *			number; for the others one more walk through a tree of about ten comparisons
  *
- * Without a debugger that asks for it SECCOMP_RET_TRACE is ENOSYS; one that traces the keeper needs no filter's leave.
- * The evidence's number of filters is 2 in a keeper's cell for this reason, and 1 elsewhere; none is promised.
+ * Without a tracer that asks for it, SECCOMP_RET_TRACE fails the call with ENOSYS; a process that can trace the keeper
+ * does not need the filter's permission.  The evidence therefore shows 2 filters in a keeper's cell and 1 elsewhere; no
+ * number is promised.
  *
- * Root installs it without no_new_privs, which is the cells' own step, and so does a keeper that has the ids for its cells in a user
- * namespace of its own (native/range_ns.c).  Another ordinary user's needs that bit, and then cannot run newuidmap any more: where
- * each cell gets its ids from that there is no filter, around a keeper that has no more rights than its user.
+ * Root installs the filter without no_new_privs, which each cell sets for itself.  So does a keeper that holds the ids
+ * of its cells in its own user namespace (native/range_ns.c).  Any other ordinary user needs no_new_privs to install a
+ * filter, and newuidmap would then lose its privileges: where newuidmap maps the ids of each cell, the keeper stays
+ * unfiltered.  It has no more rights than its user.
  */
 #include <sys/prctl.h>
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting cells, by kind.  Jobs that differ in nothing but the run id are of one kind, and get each other's cells.
+ * Waiting cells, by kind.  Jobs that differ only in the run id are of one kind and can use each other's cells.
  *
- * How many wait follows demand: the first request of a kind makes one more wanted behind it, each one that finds none waiting
- * another, up to waiting_of_kind.  All of them together are at most `waiting`; then the kind that was asked for longest ago
- * gives way.  A kind that nobody has asked for in waiting_seconds has none, and none is made that would take them above
- * waiting_bytes of memory (INV-7).
+ * The number of waiting cells follows demand: the first request of a kind sets the target to one, and each request that
+ * finds none waiting raises it by one, up to waiting_of_kind.  All kinds together have at most `waiting` cells; beyond
+ * that the kind whose last request is oldest is emptied.  A kind without a request for waiting_seconds is emptied too.
+ * No cell is built that would take the total above waiting_bytes of memory (INV-7).
  *
- * They are made when nothing else is to be done: building one takes the keeper most of a millisecond, in which the end of a
- * short program would go unnoticed, and the cpus of whoever assembles the result.  So a refill waits until nothing has
- * happened for PAUSE_MS; if none of the kind is left, for ANSWER_MS, in which the last one's result reaches who asked for it.
+ * Cells are built when the keeper is idle: building one takes most of a millisecond, in which the end of a short
+ * program would go unnoticed, and CPU time that the process assembling a result needs.  So a refill waits until nothing
+ * has happened for PAUSE_MS, or, if no cell of the kind is left, for ANSWER_MS, in which the previous result reaches
+ * its client.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@
 
 #define LOST_MAX 3
 #define PAUSE_MS 4
-#define LOOK_MS  500 /* whether one has been wanted by nobody for too long */
+#define LOOK_MS  500 /* interval of the check for kinds without requests */
 
 static struct kind *oldest(struct keeper *k)
 {
@@ -42,7 +43,7 @@ static bool is_used(const struct keeper *k, const struct kind *kind)
 	return false;
 }
 
-/* Those of its cells that are nobody's. */
+/* Kills its unclaimed cells. */
 static void empty(struct keeper *k, struct kind *kind)
 {
 	kind->wanted = 0;
@@ -60,7 +61,7 @@ static struct kind *find(struct keeper *k, const struct job *job)
 	return NULL;
 }
 
-/* A free place, or that of a kind that has no cells and was asked for longest ago. */
+/* A free slot, or that of the kind without cells whose last request is oldest. */
 static struct kind *find_place(struct keeper *k)
 {
 	struct kind *place = NULL;
@@ -91,7 +92,7 @@ struct kind *kind_of(struct keeper *k, struct job *job)
 		kind = find_place(k);
 		if (!kind) {
 			job_destroy(job);
-			empty(k, oldest(k)); /* the next one finds a place */
+			empty(k, oldest(k)); /* which frees a slot for a later request */
 			return NULL;
 		}
 		*kind = (struct kind){ .job = job };
@@ -107,7 +108,7 @@ struct kept *kind_take(struct keeper *k, struct kind *kind)
 
 	for (struct kept *c = k->cells; c; c = c->next)
 		if (c->kind == kind && !c->tied && c->state == KEPT_WAITING)
-			found = c; /* the last in the list was made first: its clocks are older, and its pages are settled */
+			found = c; /* the list is newest first: the oldest cell's memory has settled */
 	kind->hits += found != NULL;
 	if ((!found || kind->wanted == 0) && kind->wanted < k->ceilings.waiting_of_kind)
 		kind->wanted++;
@@ -121,7 +122,7 @@ void kind_never_waits(struct kind *kind, const struct brig_error *why)
 	(void)str_copy(kind->why, sizeof(kind->why), why->msg);
 }
 
-/* Whatever it is that cells of this kind fail at, making one after the other is no cure: the next request may try. */
+/* Building one cell after another does not help if they all fail: the next request may try again. */
 void kind_lost(struct kind *kind)
 {
 	if (++kind->lost >= LOST_MAX)
@@ -161,7 +162,7 @@ static bool lacks(const struct keeper *k, const struct kind *kind)
 	       k->n_cells < k->ceilings.cells && kinds_have_room(k, kind->bytes);
 }
 
-/* The kind that was asked for last is served first. */
+/* The kind with the most recent request comes first. */
 static struct kind *neediest(struct keeper *k)
 {
 	struct kind *found = NULL;
@@ -172,7 +173,7 @@ static struct kind *neediest(struct keeper *k)
 	return found;
 }
 
-/* How long nothing must have happened before one more of the kind is made. */
+/* How long the keeper must have been idle before another cell of the kind is built. */
 static int rest_ms(const struct keeper *k, const struct kind *kind)
 {
 	bool none_left = kind->waiting + kind->building == 0 && !has_running(k);
@@ -194,7 +195,7 @@ static void forget_unwanted(struct keeper *k)
 			empty(k, &k->kinds[i]);
 }
 
-/* One at a time: between two, events are looked at. */
+/* Builds at most one cell per call, so that the loop handles events in between. */
 void kinds_refill(struct keeper *k)
 {
 	struct kind *kind;
@@ -213,7 +214,7 @@ void kinds_refill(struct keeper *k)
 		return;
 	}
 	if (!kept_begin(k, kind, &err))
-		kind->wanted = 0; /* the next request may have more luck, or learns why */
+		kind->wanted = 0; /* the next request tries again, or is told why */
 }
 
 int kinds_pause_ms(const struct keeper *k)
@@ -228,7 +229,7 @@ int kinds_pause_ms(const struct keeper *k)
 	return any ? LOOK_MS : -1;
 }
 
-/* ---- how many there are -------------------------------------------------------------------------- */
+/* ---- statistics ---------------------------------------------------------------------------------- */
 
 static void describe(const struct keeper *k, const struct kind *kind, struct keep_pool *ret)
 {

@@ -2,21 +2,22 @@
 /*
  * keeper/main.c - the keeper.
  *
- * A long-lived process with one thread that makes, watches, reads back and removes native cells for the process that
- * started it, and keeps some of them ready ahead of requests.  It is a program of its own, carried inside brig as bytes, so that
- * nothing of its caller's memory is in it, and nothing that reads JSON, YAML or source code: it has no such parser (INV-1).  Only
- * the command line, whose first act may be one short run, forks it (start.c): before it has read more than the name of its command.
+ * A long-lived, single-threaded process that creates, monitors, reads back and removes native cells for its caller, and
+ * keeps some of them ready ahead of requests.  It is a program of its own, embedded in brig as bytes, so that it has
+ * nothing of its caller's memory and no parser for JSON, YAML or source code (INV-1).  Only the command line, which may
+ * live for one short run, forks its keeper instead (start.c), before it has read more than the name of its command.
  *
  *	caller		reads policies and requests, inspects code, reads what programs write, assembles results
- *	keeper		takes jobs of numbers and strings (model/job.h), compares them with ceilings that it was
- *			started with, and turns them into cells; the streams of a program it hands to the caller unread
+ *	keeper		takes jobs of numbers and strings (model/job.h), compares them with the ceilings that it was
+ *			started with, and turns them into cells; passes the streams of a program to the caller unread
  *
- * Where the caller hears of strangers' requests it is started by another process, which has chosen the ceilings before (a service's
- * master); its caller is whoever has made the socket that it serves.
+ * If the caller handles requests of strangers, another process (the master of a service) starts the keeper and has
+ * chosen the ceilings beforehand.  The caller is then the process that created the socket which the keeper serves.
  *
- * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the channel with the
- * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
- * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
+ * One epoll set has the caller's socket and, for each cell, its own events, its listener for refused calls and the
+ * channel of the request that it is tied to.  Nothing in the loop waits for a cell.  When the caller's socket ends, the
+ * keeper kills every cell, waits for it and exits.  If the keeper is killed, the kernel kills its cells and the janitor
+ * removes their cgroups (INV-3).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -32,9 +33,10 @@
 #include "keeper/inside.h"
 #include "keeper/program.h"
 #include "sys/proc.h"
+#include "sys/scheduling.h"
 
 #define EVENTS  64
-#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of janitors */
+#define LOOK_MS 200 /* for deadlines that no descriptor reports: of cells being built or dying, of janitors */
 
 int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 		 void (*serve)(struct keeper *, struct kept *))
@@ -48,7 +50,7 @@ int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 	return -errno;
 }
 
-/* Before the descriptor is closed: children may still have it, and the epoll would go on to tell of it. */
+/* Call before closing the descriptor: children may hold the open file, and epoll would go on reporting it. */
 void keeper_unwatch(struct keeper *k, struct source *s)
 {
 	if (s->fd >= 0)
@@ -56,7 +58,7 @@ void keeper_unwatch(struct keeper *k, struct source *s)
 	s->fd = FD_NONE;
 }
 
-/* False: these were made by a program that was built from other sources, or are none. */
+/* False: not a keep_hello, or one of another build. */
 static bool adopt_ceilings(struct keeper *k, const void *bytes, size_t size)
 {
 	struct keep_hello *h = &k->ceilings;
@@ -77,7 +79,10 @@ static bool take_hello(struct keeper *k, const struct keep_message *m)
 	return m->head.kind == KEEP_HELLO && m->n_fds == 0 && adopt_ceilings(k, m->body, m->head.size);
 }
 
-/* Those that we were started with, which no greeting changes.  False: what is there is none that nobody can change. */
+/*
+ * Ceilings that the keeper was started with, which no KEEP_HELLO can replace.  False: the descriptor is not a sealed
+ * file.
+ */
 static bool take_given_ceilings(struct keeper *k)
 {
 	const int sealed = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
@@ -93,7 +98,7 @@ static bool take_given_ceilings(struct keeper *k)
 	return n > 0 && adopt_ceilings(k, k->buffer, (size_t)n);
 }
 
-/* Who has made our socket, and so is the process that these cells are made for; 0: nobody knows. */
+/* The process that created our socket, and for which the cells are made; 0: unknown. */
 static pid_t owner_of(int sock)
 {
 	struct ucred who;
@@ -110,7 +115,7 @@ static int open_host(struct keeper *k, struct brig_error *err)
 
 	if (k->host)
 		return 0;
-	set = calloc(1, sizeof(*set)); /* of which opening asks for one number */
+	set = calloc(1, sizeof(*set)); /* open() reads only one setting */
 	if (!set)
 		return err_nomem(err);
 	set->disk_io_bps = k->ceilings.disk_io_bps ? k->ceilings.disk_io_bps : setting_info[SET_disk_io_bps].max;
@@ -121,8 +126,7 @@ static int open_host(struct keeper *k, struct brig_error *err)
 		native_ask_for_streams(k->host, /* always= */ !k->ceilings.maps_projects);
 	}
 	if (rc == 0)
-		(void)native_enter_range(
-			k->host); /* else cells are made with the helpers, as by any other supervisor */
+		(void)native_enter_range(k->host); /* on failure, cells use the helpers, as with any other supervisor */
 	if (rc == 0)
 		rc = keeper_confine(native_runs_helpers(k->host), err);
 	if (rc < 0) {
@@ -139,7 +143,7 @@ static struct kept *refuse_more(const struct keeper *k, struct brig_error *err)
 	return NULL;
 }
 
-/* A cell for a job that waits for its program, waiting or begun; NULL, and why. */
+/* A cell for a job whose program waits: a waiting cell or a new one.  NULL and err on failure. */
 static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_error *err)
 {
 	struct kept *c;
@@ -153,7 +157,10 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 	}
 	zygotes_await(k, kind);
 	c = kind_take(k, kind);
-	/* Where none waits one that is made for the request is there sooner: it has no interpreter started that may not be wanted. */
+	/*
+	 * No session cell is built on demand here: the caller's own cell is ready sooner, because it starts no Python
+	 * in advance.
+	 */
 	if (!c && kind->job->plan.session) {
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "no session of this kind waits");
 		return NULL;
@@ -161,12 +168,12 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 	return c ? c : kept_begin(k, kind, err);
 }
 
-/* A job that may be; NULL, and why. */
+/* Decodes and checks a job.  NULL and err on failure. */
 static struct job *read_job(struct keeper *k, const struct keep_message *m, uint64_t *ret_size, struct brig_error *err)
 {
 	struct job *job;
 
-	if (open_host(k, err) < 0) /* which confines us, too */
+	if (open_host(k, err) < 0) /* also installs our filter */
 		return NULL;
 	job = job_decode(m->body, m->head.size);
 	if (!job) {
@@ -209,19 +216,19 @@ static bool is_asked(const struct keep_message *m)
 	       (m->head.kind == KEEP_POOLS && m->head.size == 0 && m->n_fds == KEEP_FD_CHANNEL + 1);
 }
 
-/* False: the caller is gone, or says what nobody would who was built with us. */
+/* False: the caller closed the socket, or sent a record that no caller of this build sends. */
 static bool serve_caller(struct keeper *k)
 {
 	struct keep_message m;
 	int rc = keep_receive(k->caller, k->buffer, &m);
 	bool sound;
 
-	if (rc == -EAGAIN || rc == -EMFILE) /* who asked sees the end of its channel; the other cells go on */
+	if (rc == -EAGAIN || rc == -EMFILE) /* only that request's channel was closed */
 		return true;
 	if (rc <= 0)
 		return false;
 	sound = k->greeted ? is_asked(&m) : take_hello(k, &m);
-	if (sound && m.head.kind == KEEP_POOLS) { /* which is no business of its own, and delays no refill */
+	if (sound && m.head.kind == KEEP_POOLS) { /* does not count as activity, so it delays no refill */
 		kinds_tell(k, m.fds[KEEP_FD_CHANNEL]);
 		keep_message_release(&m);
 		return true;
@@ -231,14 +238,14 @@ static bool serve_caller(struct keeper *k)
 	} else if (sound) {
 		struct brig_error err = BRIG_ERROR_INIT;
 
-		(void)open_host(k, &err); /* while the caller does other things; the first run hears why not */
+		(void)open_host(k, &err); /* in advance; the first run reports a failure */
 	}
 	k->busy_ns = clock_now_ns();
 	keep_message_release(&m);
 	return sound;
 }
 
-/* The janitor removes the groups of dead cells.  What it cannot remove it goes on trying to; `brig reap` finds it, too. */
+/* The janitor removes the cgroups of dead cells, and keeps trying if it cannot; `brig reap` finds those, too. */
 static void settle(struct keeper *k)
 {
 	if (k->host) {
@@ -248,7 +255,7 @@ static void settle(struct keeper *k)
 	proc_reap_late();
 }
 
-/* Until when nothing is to be done unless something happens, in ms. */
+/* The timeout for epoll_wait() in ms; -1: none. */
 static int pause_ms(const struct keeper *k)
 {
 	int refill = kinds_pause_ms(k), look = k->n_answered > 0 ? ANSWER_MS : LOOK_MS;
@@ -285,7 +292,10 @@ static void loop(struct keeper *k)
 	}
 }
 
-/* Its folder and its streams, which somebody may wait for the end of; and each cell takes some thirty descriptors. */
+/*
+ * Leaves the caller's directory and closes its standard streams, whose end of file a reader may wait for.  Raises the
+ * descriptor limit: each cell takes about thirty.
+ */
 static int leave_caller(void)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -307,9 +317,11 @@ static int begin(struct keeper *k)
 	struct epoll_event ev = { .events = EPOLLIN };
 	int rc;
 
-	if (!take_given_ceilings(k)) /* before a descriptor of ours can have that number */
+	if (!take_given_ceilings(k)) /* before we open a descriptor that could get this number */
 		return -EPROTO;
 	rc = leave_caller();
+	if (rc == 0)
+		rc = scheduling_reset(); /* for zygotes, and for cells that are cloned into their groups */
 	if (rc < 0)
 		return rc;
 	k->caller = KEEPER_CALLER_FD;

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the keeper and its caller say to each other.  Records of SOCK_SEQPACKET sockets, each with a head; numbers are in the
- * order of this machine and the structs are those of this build: both ends come out of one file, and the first record says so.
+ * The protocol between the keeper and its caller: records on SOCK_SEQPACKET sockets, each with a head.  Numbers have
+ * host byte order and structs the layout of this build: both ends come from the same file, and the first record
+ * verifies that.
  *
  *	caller, on the keeper's own socket
- *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first; not if whoever started the keeper has given it that
- *			at KEEPER_CEILINGS_FD (program.h)
- *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a channel about this run, and the job's descriptors
- *	  KEEP_POOLS	nothing; beside it the keeper's end of a channel, in which it answers with as many struct keep_pool as it
- *			has kinds of waiting cells, and which it then leaves
- *	keeper, in the channel about a run
- *	  KEEP_PACK	nothing: the project cannot be mounted in the cell, and is wanted as a stream
- *	  KEEP_CREATED	the cell is built and has the program; beside it its streams, its workspace; if it has a way out, the
- *			sockets of that; if its workspace is to be looked at in the end, KEEP_FD_UPPER and KEEP_FD_USER_NS
- *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost
- *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know
- *	  KEEP_COUNTS	struct keep_counts, when asked
- *	  KEEP_LEFT	struct keep_left, after FINAL: what could not be removed.  Without it there is nothing
- *	  end of file	nothing of the cell is left, or all that is was named
- *	caller, in that channel
- *	  KEEP_GO	the program may begin; before KEEP_CREATED if the plan says start_at_once and the program is not waited for
- *	  KEEP_STREAM	struct keep_stream, and beside it the project's stream (backend/native/project_stream.h), which the keeper
- *			hands on unread; for KEEP_PACK, which need not have been heard
- *	  KEEP_STOP	kill it
- *	  KEEP_ASK	for KEEP_COUNTS
- *	  KEEP_SIGNAL	struct keep_signal: for the program, which may catch it
- *	  end of file	nobody wants to know any more: kill it
+ *	  KEEP_HELLO	struct keep_hello: the ceilings.  Once, as the first record; not if the keeper was started with
+ *			ceilings at KEEPER_CEILINGS_FD (program.h)
+ *	  KEEP_RUN	a job (model/job.h), with the keeper's end of a channel for this run, and the job's descriptors
+ *	  KEEP_POOLS	empty, with the keeper's end of a channel, on which it replies with one struct keep_pool for
+ *			each kind of waiting cells, and which it then closes
+ *	keeper, on the channel of a run
+ *	  KEEP_PACK	empty: the project cannot be mounted in the cell; the caller must send it as a stream
+ *	  KEEP_CREATED	the cell is built and has the program.  With its streams and workspace; with an egress proxy,
+ *			also the sockets for it; if the workspace is examined afterwards, also KEEP_FD_UPPER and
+ *			KEEP_FD_USER_NS
+ *	  KEEP_FAILED	struct keep_failed: the cell could not be made, or is lost
+ *	  KEEP_FINAL	struct keep_final and its rows, once every process is dead
+ *	  KEEP_COUNTS	struct keep_counts, in reply to KEEP_ASK
+ *	  KEEP_LEFT	struct keep_left, after KEEP_FINAL: what could not be removed.  Not sent if nothing is left
+ *	  end of file	nothing of the cell is left, or everything left was named
+ *	caller, on that channel
+ *	  KEEP_GO	start the program; permitted before KEEP_CREATED if the plan has start_at_once and no waits_at
+ *	  KEEP_STREAM	struct keep_stream, with a socket for the project's stream (backend/native/project_stream.h),
+ *			which the keeper passes on unread; may be sent before KEEP_PACK arrives
+ *	  KEEP_STOP	kill the cell
+ *	  KEEP_ASK	send KEEP_COUNTS
+ *	  KEEP_SIGNAL	struct keep_signal: send this signal to the program, which may catch it
+ *	  end of file	the request is abandoned: kill the cell
  *
- * A caller that goes away takes its channels with it, and so its cells.  The keeper believes nothing that it is sent, and the
- * caller believes of the keeper, which has more rights than itself, that what it says is true, but not that it is well formed.
+ * When a caller exits, its channels close, so its cells die with it.  The keeper trusts nothing that it receives.  The
+ * caller trusts the keeper, which has more rights than itself, to tell the truth, but not to send well-formed records.
  */
 #ifndef KEEPER_PROTOCOL_H
 #define KEEPER_PROTOCOL_H
@@ -61,7 +63,7 @@ enum keep_kind {
 
 struct keep_head {
 	uint32_t magic, kind;
-	uint64_t size; /* of what follows */
+	uint64_t size; /* of the body */
 };
 
 #define KEEP_SHOWN_MAX 4
@@ -70,25 +72,25 @@ struct keep_head {
 
 struct keep_hello {
 	uint32_t version;
-	uint32_t build;       /* sizes of the structs below, summed up */
-	struct limits most;   /* of any cell */
-	uint64_t disk_io_bps; /* not looked for if 0 */
+	uint32_t build;       /* sum of the sizes of the structs below */
+	struct limits most;   /* for any cell */
+	uint64_t disk_io_bps; /* 0: the keeper has not looked up the disks */
 	protection_set may_degrade;
-	uint32_t cells;   /* that exist at one time */
-	uint32_t waiting; /* of these, made ahead of requests */
+	uint32_t cells;   /* that may exist at a time */
+	uint32_t waiting; /* of these, built ahead of requests */
 	uint32_t waiting_of_kind;
-	uint64_t waiting_bytes;   /* that they and zygotes may have together */
-	uint32_t forks;           /* children of one zygote, at most; 0: there are none */
-	uint32_t waiting_seconds; /* after which a kind that nobody asks for has none */
-	uint32_t maps_projects; /* 1: a folder that the caller has open may be mounted as a project, its owner mapped */
+	uint64_t waiting_bytes;   /* maximum for these cells and zygotes together */
+	uint32_t forks;           /* maximum number of children of one zygote; 0: no zygotes */
+	uint32_t waiting_seconds; /* a kind without a request for so long is emptied */
+	uint32_t maps_projects; /* 1: a directory that the caller has open may be id-mapped and mounted as a project */
 	uint32_t n_roots;
-	char root[KEEP_ROOTS_MAX][KEEP_PATH_MAX];  /* what jobs may name */
-	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
+	char root[KEEP_ROOTS_MAX][KEEP_PATH_MAX];  /* root directories that jobs may name */
+	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host directories below which binds may be; "": none */
 };
 
-/* Descriptors beside KEEP_RUN; those of the job's binds follow, then the project's folder. */
+/* Descriptors sent with KEEP_RUN; those of the job's checked binds follow, then the project's directory. */
 enum { KEEP_FD_CHANNEL, KEEP_FD_CONTENTS, KEEP_RUN_FDS };
-/* ... and beside KEEP_CREATED, in this order; of those that follow the first four, only the ones that the plan makes wanted. */
+/* Descriptors sent with KEEP_CREATED, in this order; after the first four, only those that the plan requires. */
 enum {
 	KEEP_FD_IN,
 	KEEP_FD_OUT,
@@ -96,15 +98,15 @@ enum {
 	KEEP_FD_WORKSPACE,
 	KEEP_CREATED_FDS,
 	KEEP_FD_WAY_OUT = KEEP_CREATED_FDS,
-	KEEP_FD_UPPER, /* of a project's overlay, or the workspace again */
+	KEEP_FD_UPPER, /* the upper layer of a project's overlay; otherwise the workspace again */
 	KEEP_FD_USER_NS,
 	KEEP_CREATED_FDS_MAX
 };
 
 struct keep_created {
-	uint32_t was_waiting; /* 1: it was there before the request */
-	uint32_t was_forked;  /* 1: its interpreter is a fork of one that others are forked from too */
-	uint64_t started_ns;  /* CLOCK_MONOTONIC: when the program was let go; 0: not yet */
+	uint32_t was_waiting; /* 1: the cell existed before the request */
+	uint32_t was_forked;  /* 1: its interpreter is a fork of a zygote */
+	uint64_t started_ns;  /* CLOCK_MONOTONIC, when the program was started; 0: not yet */
 };
 
 struct keep_failed {
@@ -118,19 +120,19 @@ struct keep_left {
 
 #define KEEP_POOLS_MAX 32
 
-/* Cells of one kind: what requests of the same policy, language and packages share. */
+/* Statistics about cells of one kind: requests with the same policy, language and packages. */
 struct keep_pool {
 	char language[32], environment[72]; /* "": none */
 	char step[16];                      /* "run" or "compile" */
 	uint32_t trust;                     /* enum trust */
-	uint32_t ready, building;           /* that are nobody's */
+	uint32_t ready, building;           /* unclaimed */
 	uint32_t in_use;
-	uint32_t wanted; /* how many should be ready */
-	uint32_t forks;  /* 1: they are forks of an interpreter that is kept, which is: */
+	uint32_t wanted; /* target for unclaimed cells */
+	uint32_t forks;  /* 1: cells are filled from a zygote; fork_ready: that is ready */
 	uint32_t fork_ready;
-	uint32_t is_given_up; /* 1: cells of it cannot wait */
+	uint32_t is_given_up; /* 1: the interpreter cannot wait; no cells are built */
 	uint64_t asked, hits, made;
-	uint64_t bytes;        /* of memory, of those that are ready and of the interpreter */
+	uint64_t bytes;        /* memory of waiting cells and zygotes */
 	uint64_t memory_limit; /* of each cell */
 };
 
@@ -138,7 +140,7 @@ struct keep_signal {
 	int32_t number;
 };
 
-/* What the copy takes at most. */
+/* Upper bounds for the unpacked copy. */
 struct keep_stream {
 	uint64_t bytes, inodes;
 };
@@ -147,7 +149,7 @@ struct keep_counts {
 	uint64_t cpu_ns, memory_bytes, pids, oom_kills, disk_bytes;
 };
 
-/* What could not be seen of what the program was refused. */
+/* Why the list of refused calls may be incomplete. */
 enum keep_unseen { KEEP_SEEN, KEEP_WITHOUT_LISTENER, KEEP_WITHOUT_WATCHES };
 
 struct keep_final {
@@ -169,7 +171,7 @@ struct keep_final {
 #define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX + 1)
 static_assert((int)KEEP_CREATED_FDS_MAX <= (int)KEEP_FDS_MAX, "what is received has room for both");
 
-/* Whether the workspace is looked at when the cell is dead. */
+/* Whether the workspace is examined once the cell is dead. */
 static inline bool keep_shows_rest(const struct plan *plan)
 {
 	return plan->workspace || plan->wants_view;
@@ -177,17 +179,17 @@ static inline bool keep_shows_rest(const struct plan *plan)
 
 struct keep_message {
 	struct keep_head head;
-	int fds[KEEP_FDS_MAX]; /* FD_NONE where none came; the receiver's */
+	int fds[KEEP_FDS_MAX]; /* FD_NONE: not sent; the receiver owns them */
 	size_t n_fds;
-	char *body; /* in the receiver's buffer */
+	char *body; /* points into the receiver's buffer */
 };
 
-/* One record in pieces; 0 or -errno (-EAGAIN: the other does not read).  Never waits. */
+/* Sends body and rest as one record; 0 or -errno (-EAGAIN: the peer does not read).  Does not block. */
 int keep_send(int sock, enum keep_kind kind, const void *body, size_t len, const void *rest, size_t rest_len,
 	      const int *fds, size_t n_fds);
 /*
- * One record into buffer, of KEEP_BODY_MAX bytes.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one, -EMFILE for one whose
- * descriptors found no room; they are closed.  Never waits.
+ * Receives one record into buffer, of KEEP_BODY_MAX bytes.  Returns 1, 0 at end of file, -EAGAIN, -EPROTO for a
+ * malformed record, or -EMFILE if its descriptors exceeded our limit and were closed.  Does not block.
  */
 int keep_receive(int sock, char *buffer, struct keep_message *ret);
 void keep_message_release(struct keep_message *m);

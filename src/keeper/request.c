@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan as the keeper is told it: a job, and beside it what it is not to take on trust.
+ * Sends a plan to the keeper: as a job, with descriptors so that the keeper need not trust a path.
  *
- *	contents	a sealed file in memory (model/job.h)
- *	binds		what is to be shown, opened here with the rights of whoever asks
- *	project		its folder, likewise
+ *	contents	of all files, in a sealed memfd (model/job.h)
+ *	binds		opened here, with the caller's rights
+ *	project		its directory, likewise
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ static int add_path(void *arg, const char *path, size_t len_with_nul)
 	return buf_add(all, path, len_with_nul) == len_with_nul ? 0 : -ENOMEM;
 }
 
-/* What of a project is hidden or held: thousands of short strings, and one write. */
+/* The project's hidden and protected paths: thousands of short strings, so they are collected for one write. */
 static int add_paths(int fd, const struct plan_workspace *w)
 {
 	AUTO_BUF all = BUF_INIT(job_paths_size(w) + 1);
@@ -35,7 +35,7 @@ static int add_paths(int fd, const struct plan_workspace *w)
 	return rc < 0 || all.len == 0 ? rc : fd_write_all(fd, all.data, all.len);
 }
 
-/* What is in the plan's files as one file that cannot change any more. */
+/* The contents of the plan's files, in one sealed memfd. */
 static int make_contents(const struct plan *plan)
 {
 	AUTO_FD fd = memfd_create("brig-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -57,11 +57,11 @@ static int make_contents(const struct plan *plan)
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-/* What is put into words for the keeper, and what goes beside them. */
+/* The plan as it is sent, and the descriptors that go with it. */
 struct said {
 	struct plan plan;
 	struct plan_bind binds[JOB_BINDS_MAX];
-	int opened[JOB_BINDS_MAX]; /* here; FD_NONE: none */
+	int opened[JOB_BINDS_MAX]; /* by us; FD_NONE: not opened */
 	int contents, theirs;
 };
 
@@ -73,7 +73,7 @@ static void said_release(struct said *s)
 	fd_closep(&s->theirs);
 }
 
-/* Of a cell that is made for this request the keeper gets what is to be shown opened: no path is taken on trust. */
+/* Opens the binds of a cell that is made for this request, so that the keeper need not look up a path. */
 static int open_binds(struct said *s, struct brig_error *err)
 {
 	for (size_t i = 0; i < s->plan.n_binds; i++) {
@@ -102,8 +102,10 @@ static int prepare_said(struct said *s, const struct plan *plan, struct brig_err
 	return open_binds(s, err);
 }
 
-/* A keeper that has hundreds of jobs to read yet, or as many descriptors on the way to it as the kernel lets a user have, gets
- * this one later. */
+/*
+ * Retries until startup_ms have passed: the keeper may have a full queue of jobs, or the user as many descriptors in
+ * flight as the kernel permits.
+ */
 static int send_patiently(const struct backend_host *h, const struct said *s, const struct buf *job, const int *fds,
 			  size_t n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells that are made for one request: a kind that has one cell, under the run's own id, and ends with it.
+ * Cells for one request: a kind with a single cell, which has the run's own id, and which is freed with it.
  *
- * What the request's files contain came as one sealed file in memory.  It is mapped here and read by nobody in this process:
- * the cell's init, which shares the mapping, hands its pieces to write(2).  Behind them are the paths of a project that are hidden
- * or held, of which is looked at here whether each is one that a tree can have.
+ * The contents of the request's files arrive as one sealed memfd.  It is mapped here, but this process never reads the
+ * files: the cell's init, which shares the mapping, passes their pieces to write(2).  The hidden and protected paths of
+ * a project follow the files; the keeper checks that each is a plain path below the directory.
  */
 #include <sys/mman.h>
 
@@ -27,7 +27,7 @@ static int map_contents(struct kind *kind, int fd, uint64_t size, struct brig_er
 	return 0;
 }
 
-/* In the order of the job's checked binds; then the project. */
+/* In the order of the job's checked binds; the project is last. */
 static void take_fds(struct kind *kind, int *fds)
 {
 	for (size_t i = 0; i < kind->job->plan.n_binds; i++)

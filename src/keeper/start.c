@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the keeper.  Its program lies in this one as bytes and is executed from memory: no path has to be found, and
- * nobody can put another in its place.  It gets one descriptor, no argument and no environment.
+ * Starting the keeper.  Its program is embedded in this one and executed from memory, so there is no path to be found
+ * or replaced.  It gets one descriptor, no argument and no environment.
  *
- * A command line runs one program and ends, and starting another one first takes it a millisecond.  So it forks its keeper at the
- * very beginning, before it has read more than the name of its command: what is in the keeper's memory then is what the kernel
- * put there, and the environment is wiped.  It waits for its greeting like any other.
+ * A command line runs one program and exits, and executing a keeper first would take a millisecond.  It forks its
+ * keeper instead, before it has read more than the name of its command: the keeper's memory then contains only what the
+ * kernel put there, and the environment is wiped.  It waits for KEEP_HELLO like any other keeper.
  *
- * On cgroup v2 a process may have to be alone in its group to divide it, which the forked keeper is no obstacle to: it moves
- * along.  An ordinary user may get a scope for one process from the service manager: there nothing is forked.
+ * On cgroup v2 a process may have to be alone in its group to divide it.  For root the forked keeper does not prevent
+ * that: it is moved along.  An ordinary user may get a scope for one process from the service manager, so nothing is
+ * forked there.
  *
- * The child is cloned by hand: without an exit signal, so that a caller's own wait() does not find it, and with nothing
- * between clone and exec that is not async-signal-safe, since this process may have threads.
+ * The child is created with clone3(2) directly: without an exit signal, so that wait() in the caller's code does not
+ * find it, and with only async-signal-safe calls between clone and exec, since this process may have threads.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -40,7 +41,7 @@ static int open_program(void)
 	AUTO_FD fd = memfd_create("brig-keeper", MFD_CLOEXEC | MFD_EXEC);
 	int rc;
 
-	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 they all were executable */
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memfd was executable */
 		fd = memfd_create("brig-keeper", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -48,7 +49,7 @@ static int open_program(void)
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-/* None; a build with faults is told by it which step shall fail. */
+/* Empty, except in a build with faults, where the environment names the step that must fail. */
 static char *const *environment(void)
 {
 #ifdef BRIG_FAULTS
@@ -88,7 +89,7 @@ static int spawn(int program, int caller, int *ret_pidfd)
 	return -errno;
 }
 
-/* Records are as large as a run's evidence: what the system gives by default may be too small for one. */
+/* A record can have all evidence of a run, which may exceed the default buffer size. */
 static void make_room(int sock)
 {
 	const int size = 4 * (int)KEEP_BODY_MAX;
@@ -109,11 +110,11 @@ int keeper_open_channel(int *ours, int *theirs)
 	return 0;
 }
 
-/* ---- forked ahead ------------------------------------------------------------------------------- */
+/* ---- forked in advance -------------------------------------------------------------------------- */
 
 static struct {
 	int socket, pidfd;
-	pid_t by; /* 0: there is none */
+	pid_t by; /* 0: none */
 } forked;
 
 static bool may_fork(void)
@@ -175,7 +176,7 @@ void keeper_fork_end(void)
 	proc_leave(&forked.pidfd);
 }
 
-/* The forked one becomes this host's; false: there is none. */
+/* Assigns the forked keeper to this host; false: there is none. */
 static bool take_forked(struct backend_host *h)
 {
 	if (forked.by != getpid())
@@ -257,7 +258,7 @@ int keeper_seal_ceilings(const struct keep_hello *ceilings)
 	return sealed_make("brig-ceilings", &hello, sizeof(hello));
 }
 
-/* Both at their numbers, whichever they had. */
+/* Moves both to their fixed numbers, whichever numbers they have now. */
 static int put_in_place(int ceilings, int caller)
 {
 	int high = fcntl(caller, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 1);
@@ -280,7 +281,9 @@ int keeper_become(int ceilings, int caller)
 		return -errno;
 	if (high >= 0 && close_range(KEEPER_CEILINGS_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
 		(void)syscall(SYS_execveat, high, "", argv, environment(), AT_EMPTY_PATH);
-	/* A host that lets nobody execute from memory: we are the keeper, in a process that has read no request. */
+	/*
+	 * The host forbids execution from memory: this process, which has read no request, becomes the keeper itself.
+	 */
 	wipe_environment();
 	if (close_range(KEEPER_CEILINGS_FD + 1, ~0U, 0) < 0)
 		return -errno;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kinds of cells are filled by forks of an interpreter, and for how long by the same one.
+ * Which kinds of cells are filled by forks of an interpreter (the zygote), and how long each zygote serves.
  *
- * A kind gets a zygote when it was asked for a second time: for a single run it would only be one start more.  Until it is
- * ready, and whenever there is none, interpreters are started in their cells.  Its children share the layout of their memory
- * and the seed of their hashes, so it serves ceilings.forks of them or AGE_MAX_SECONDS, whichever comes first; its
- * successor is begun before that, and takes over when it is ready.  It goes with its kind.
+ * A kind gets a zygote at its second request: for a single run it would only be an additional start.  Until it is
+ * ready, or if there is none, interpreters are started in their cells.  All children of a zygote share its memory
+ * layout and hash seed, so it serves at most ceilings.forks of them and at most AGE_MAX_SECONDS.  Its successor is
+ * started before that, and replaces it when it is ready.  A zygote ends with its kind.
  *
- * One that cannot be started is tried LOST_MAX times, and as many of its children may be lost; the reason does not
- * matter, because nothing depends on it.
+ * A kind gives up after LOST_MAX failed starts, and after LOST_MAX failed children.  The reason does not matter, since
+ * nothing depends on zygotes.
  */
 #include <poll.h>
 
@@ -25,7 +25,7 @@ static bool is_spent(const struct keeper *k, const struct zygote_slot *a)
 	       clock_now_ns() - zygote_since_ns(a->zygote) >= AGE_MAX_SECONDS * NS_PER_SEC;
 }
 
-/* Early enough that the next one is ready when this one is spent. */
+/* Early enough for the successor to be ready when this one is used up. */
 static bool is_nearly_spent(const struct keeper *k, const struct zygote_slot *a)
 {
 	return zygote_children(a->zygote) >= k->ceilings.forks - k->ceilings.forks / 4 ||
@@ -77,7 +77,7 @@ static void pump(struct keeper *k, struct kind *kind, struct zygote_slot *a)
 
 static void serve(struct keeper *k, struct kept *c);
 
-/* The epoll knows where a source lies: it is told of the new place. */
+/* The epoll set has the address of the source, so the source is registered again at its new place. */
 static void take_over(struct keeper *k, struct kind *kind)
 {
 	if (kind->zygote.zygote) {
@@ -129,7 +129,7 @@ static bool lacks(const struct keeper *k, const struct kind *kind)
 }
 
 #ifdef BRIG_FAULTS
-/* For suites that are to see forks in every run: with $BRIG_TEST_FORKS the first request waits until there is a zygote. */
+/* For suites that need forks in every run: with $BRIG_TEST_FORKS the first request waits until the zygote is ready. */
 void zygotes_await(struct keeper *k, struct kind *kind)
 {
 	if (!getenv("BRIG_TEST_FORKS") || !kind->job->plan.forks || k->ceilings.forks == 0 || !zygote_possible(k->host))
@@ -145,7 +145,9 @@ void zygotes_await(struct keeper *k, struct kind *kind)
 }
 #endif
 
-/* One that does not come to its waiting, for instance because a module of its list never ends, is not waited for. */
+/*
+ * Gives up on a zygote that does not get ready in time, for instance because the import of a configured module hangs.
+ */
 static void give_up_late(struct keeper *k, struct kind *kind)
 {
 	struct zygote_slot *a = &kind->next;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection at a time.  A thread of ours opens it, trying until a broker takes us; from then on libnats connects anew by
- * itself when a broker has gone.  But when one refuses us, by certificate or by credentials, libnats takes that for its last word
- * and closes the connection: then the thread begins again, since operators fix such things.  Why it was refused is known to the
- * thread that tried and to nobody later, so it writes that down.  Subscriptions are kept here, for the next connection.
+ * One connection at a time.  A thread of ours opens it, retrying until a broker accepts us; from then on libnats
+ * reconnects by itself when a broker disappears.  But if a broker rejects us because of our certificate or credentials,
+ * libnats gives up and closes the connection: then the thread starts again, since operators fix such problems.  The
+ * reason for a rejection is only available in the thread that tried, so that thread stores it.  Subscriptions are kept
+ * here, for the next connection.
  */
 #include "queue/broker.h"
 
@@ -25,9 +26,9 @@
 #define CONNECT_MS        2000
 #define PING_MS           5000
 #define PINGS_OUT         2
-#define STEP_MESSAGES     256 /* of one step, so that others have their turn */
+#define STEP_MESSAGES     256 /* maximum per step, so that other work gets its turn */
 #define BUCKETS           1024
-#define LOOK_MS           100 /* how often it is seen whose time is over */
+#define LOOK_MS           100 /* interval of the check for expired requests */
 #define LOOK_NS           (LOOK_MS * NS_PER_MS)
 #define SUBSCRIPTIONS_MAX 16
 #define TROUBLE_MAX       400
@@ -36,20 +37,20 @@ enum state { IS_UP, IS_DOWN, IS_CLOSED };
 
 struct came {
 	struct came *next;
-	natsMsg *msg; /* NULL: the connection has another state */
+	natsMsg *msg; /* NULL: the state of the connection has changed */
 	enum state state;
 };
 
 struct request {
-	struct request *next;            /* of its bucket */
-	struct request *later, *earlier; /* in the order in which they were made */
+	struct request *next;            /* in its bucket */
+	struct request *later, *earlier; /* in order of creation */
 	uint64_t number, deadline_ns, arg;
 	broker_reply_fn fn;
 };
 
 struct subscription {
 	char subject[BROKER_SUBJECT_MAX];
-	natsSubscription *handle; /* NULL: there has been no connection yet */
+	natsSubscription *handle; /* NULL: not subscribed on any connection yet */
 };
 
 struct broker {
@@ -57,17 +58,17 @@ struct broker {
 	struct broker_callbacks call;
 	natsOptions *options;
 	bool has_tls, has_certificate;
-	natsConnection *connection;                          /* NULL: a thread tries to open it */
+	natsConnection *connection;                          /* NULL: a thread is trying to open it */
 	struct subscription subscription[SUBSCRIPTIONS_MAX]; /* the first is the inbox */
 	size_t n_subscriptions;
-	char *jwt, *seed; /* of the credentials */
+	char *jwt, *seed; /* from the credentials */
 	char inbox[INBOX_LEN + 16];
 	int wake;
 	bool is_up;
-	uint64_t last_request, looked_ns; /* when it was seen whose time is over */
+	uint64_t last_request, looked_ns; /* looked_ns: when expired requests were last checked for */
 	struct request *bucket[BUCKETS], *oldest, *youngest;
 	size_t n_requests;
-	/* what threads of the library put here */
+	/* Shared with the library's threads: */
 	pthread_mutex_t lock;
 	struct came *first, **last;
 	size_t n, bytes;
@@ -76,9 +77,9 @@ struct broker {
 	char trouble[TROUBLE_MAX];
 };
 
-/* ---- threads of the library -------------------------------------------------------------------------------- */
+/* ---- called in the library's threads --------------------------------------------------------------------- */
 
-/* Takes the message. */
+/* Queues an event; takes the message. */
 static void put(struct broker *b, natsMsg *msg, enum state state)
 {
 	struct came *c = calloc(1, sizeof(*c));
@@ -123,7 +124,7 @@ static void on_closed(natsConnection *nc UNUSED, void *user)
 	put(user, NULL, IS_CLOSED);
 }
 
-/* The library would write to standard error; what matters is told by replies that do not come. */
+/* Instead of the library's output to standard error; failures show as missing replies. */
 static void on_error(natsConnection *nc UNUSED, natsSubscription *sub UNUSED, natsStatus err UNUSED, void *user UNUSED)
 {
 }
@@ -145,7 +146,7 @@ static natsStatus sign_nonce(char **ret_why UNUSED, unsigned char **ret, int *re
 
 /* ---- opening ------------------------------------------------------------------------------------------------ */
 
-/* What stands between two lines of dashes, the first of which has this word in it. */
+/* The text between two lines of dashes, the first of which contains word. */
 static char *cut_block(const char *text, const char *word)
 {
 	const char *at = strstr(text, word), *end;
@@ -198,7 +199,7 @@ static natsStatus set_security(struct broker *b, natsOptions *to, const struct b
 	return st;
 }
 
-/* Nothing is kept for brokers that are away: what was not heard is asked again by who needs it. */
+/* Nothing is buffered while brokers are unreachable: requests that were not received are repeated by their callers. */
 static natsStatus set_options(struct broker *b, natsOptions *to, const struct broker_options *o)
 {
 	const struct nats_library *n = b->nats;
@@ -245,7 +246,7 @@ static const char *explain(const struct broker *b, natsStatus status)
 	return "the brokers cannot be spoken to";
 }
 
-/* In the thread that tried: what the library says in detail is known to it alone. */
+/* In the thread that tried: the library's detailed message is thread-local. */
 static void note_trouble(struct broker *b, natsStatus status)
 {
 	natsStatus last;
@@ -256,7 +257,7 @@ static void note_trouble(struct broker *b, natsStatus status)
 		       at ? at + 3 : b->nats->natsStatus_GetText(status));
 	for (char *c = b->trouble; *c; c++)
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
-			*c = '?'; /* a broker wrote some of it */
+			*c = '?'; /* part of the text comes from a broker */
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
@@ -302,7 +303,7 @@ static int subscribe(struct broker *b, struct subscription *s)
 		       : -EIO;
 }
 
-/* Of a new connection: what was listened to on the last one. */
+/* Takes over a new connection, and subscribes again on it. */
 static void take_connection(struct broker *b)
 {
 	(void)pthread_mutex_lock(&b->lock);
@@ -312,7 +313,7 @@ static void take_connection(struct broker *b)
 		(void)subscribe(b, &b->subscription[i]);
 }
 
-/* Addresses without what stands before their hosts: users and passwords. */
+/* The addresses without user names and passwords. */
 static const char *show_urls(const char *urls, char *dst, size_t size)
 {
 	AUTO_BUF text = BUF_INIT(size - 1);
@@ -382,7 +383,7 @@ int broker_open(const struct broker_options *o, const struct broker_callbacks *c
 	*ret = b;
 	return 0;
 fail:
-	fd_closep(&b->wake); /* the rest goes with the process, which cannot do without brokers */
+	fd_closep(&b->wake); /* the rest is freed with the process, which exits without a broker object */
 	return -err->code;
 }
 
@@ -487,7 +488,7 @@ int broker_request(struct broker *b, const struct broker_message *m, uint64_t pa
 	return 0;
 }
 
-/* ---- what has come -------------------------------------------------------------------------------------------- */
+/* ---- received messages ----------------------------------------------------------------------------------- */
 
 static void unlist(struct broker *b, struct request *r)
 {
@@ -508,7 +509,7 @@ static void answer(struct broker *b, struct request *r, const struct broker_mess
 	free(r);
 }
 
-/* Of "INBOX.r.NUMBER". */
+/* By the number in "INBOX.r.NUMBER". */
 static struct request *find_request(const struct broker *b, const char *subject)
 {
 	size_t len = strlen(b->inbox);
@@ -549,7 +550,7 @@ static void take(struct broker *b, natsMsg *msg)
 	if (r)
 		answer(b, r, &m);
 	else if (strncmp(m.subject, b->inbox, len) != 0 || strncmp(m.subject + len, ".r.", 3) != 0)
-		b->call.on_message(b->call.user, &m); /* else it comes too late */
+		b->call.on_message(b->call.user, &m); /* otherwise it is a late reply */
 }
 
 static struct came *next_came(struct broker *b)
@@ -601,7 +602,7 @@ static void change_state(struct broker *b, enum state state)
 	}
 	if (state == IS_CLOSED && b->connection) {
 		b->nats->natsConnection_Destroy(MOVE_PTR(b->connection));
-		(void)begin_to_connect(b); /* without a thread there is no connection, and the runner goes on without */
+		(void)begin_to_connect(b); /* on failure there is no connection */
 	}
 }
 
@@ -622,6 +623,6 @@ void broker_step(struct broker *b)
 	}
 	n = 1;
 	if (c)
-		(void)!write(b->wake, &n, sizeof(n)); /* there is more */
+		(void)!write(b->wake, &n, sizeof(n)); /* more events are queued */
 	give_up(b);
 }

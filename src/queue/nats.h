@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnats, loaded when a process is about to speak to a broker.  Only its headers are there at build time. */
+/* libnats, loaded when a process first needs a broker.  Only its headers are required at build time. */
 #ifndef QUEUE_NATS_H
 #define QUEUE_NATS_H
 
@@ -13,7 +13,7 @@ struct nats_library {
 #include "queue/nats.def"
 };
 
-/* The library, or NULL and a reason. */
+/* The library, or NULL and err. */
 const struct nats_library *nats_library(struct brig_error *err);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: interpreters that keep their state.
+ * Contexts: interpreters ("kernels") that keep their state between runs.
  *
  *	STARTING --ready--> IDLE --run--> RUNNING --done--> COUNTING --cpu time--> IDLE
  *	   any of them --the kernel ends--> DEAD --run, restart--> STARTING
  *
- * A run that comes while the kernel starts waits in it.  Beside the state is counted what is to run later: code that is being
- * inspected, or waits for the run before it (api/session_pieces.c has them in their order).
+ * A run that is sent while the kernel starts waits in its context.  Besides the state, a context counts runs that are
+ * reserved: code that is being inspected, or that waits for the run before it (api/session_pieces.c keeps their order).
  *
- * What a run has used is told by the steward, and by the kernel itself if it can (kernels.def): then a short run need not wait for
- * the steward's answer, and the larger number counts, for code in a kernel can have it say what it likes.
+ * The steward reports the CPU time of a run, and some kernels report their own (kernels.def).  In that case a short run
+ * need not wait for the steward's answer.  The larger number counts, since code in a kernel can make the kernel report
+ * anything.
  */
 #include <limits.h>
 #include <signal.h>
@@ -26,10 +27,10 @@
 #include "session/inside.h"
 
 #define KERNEL_WORDS  8
-#define VARIABLES_MAX 1024                  /* of one run */
-#define CODE_MAX      (BRIG_CODE_MAX + MiB) /* and the variables of a run */
-#define CPU_PACE_MS   20                    /* the steward is asked for cpu time no sooner */
-#define FRAME_ROOM    MiB                   /* that a frame may have beyond the output limit */
+#define VARIABLES_MAX 1024                  /* per run */
+#define CODE_MAX      (BRIG_CODE_MAX + MiB) /* including the variables of a run */
+#define CPU_PACE_MS   20                    /* minimum interval for asking the steward for CPU time */
+#define FRAME_ROOM    MiB                   /* room in a frame beyond the output limit */
 
 extern const unsigned char kernel_python_bytes[], kernel_javascript_bytes[], kernel_bash_bytes[], kernel_r_bytes[];
 extern const size_t kernel_python_size, kernel_javascript_size, kernel_bash_size, kernel_r_size;
@@ -53,27 +54,27 @@ struct context {
 	struct context *next;
 	uint64_t tag;
 	const struct kernel *kernel;
-	char *cwd; /* heap; NULL: the workspace */
+	char *cwd; /* allocated; NULL: the workspace */
 	enum context_state state;
-	unsigned reserved;       /* runs that are to come */
-	bool closing, told;      /* told: the one who made it waits for a DONE */
-	struct process *process; /* NULL: it is dead */
+	unsigned reserved;       /* number of runs announced by session_reserve() */
+	bool closing, told;      /* told: a DONE event is due when the kernel is ready */
+	struct process *process; /* NULL: dead */
 	struct outgoing channel;
 	struct frame_reader reader;
 	uint64_t count;
-	/* Of a run: */
+	/* The current run: */
 	bool has_run;
 	struct session_run run;
-	struct buf code; /* frames that wait for the kernel to be ready */
+	struct buf code; /* the frame, until the kernel is ready for it */
 	struct run_outcome outcome;
-	uint64_t signal_tag;            /* of an interrupt that may not have reached the kernel yet; 0: none */
-	uint64_t begun_ns, deadline_ns; /* the first when it was sent; the second: to interrupt, then to kill */
-	bool interrupted, cancelled;    /* the latter: who asked for it is gone */
-	bool forgot;                    /* a kernel was killed, which nobody has been told: the next run says it */
-	bool cpu_limited;               /* it could reach its cpu limit */
-	uint64_t cpu_next_ns;           /* when to ask what it has used; 0: not until it ends */
-	uint64_t cpu_tag, cpu_base_ms;  /* tag of a question that has no answer yet, or 0; what earlier runs used */
-	bool cpu_known;                 /* the latter */
+	uint64_t signal_tag;            /* of a SIGINT that the steward has not confirmed yet; 0: none */
+	uint64_t begun_ns, deadline_ns; /* begun_ns: it was sent; deadline_ns: to interrupt, then to kill */
+	bool interrupted, cancelled;    /* cancelled: by session_cancel() */
+	bool forgot;                    /* its kernel was killed during a run; the next run reports that on stderr */
+	bool cpu_limited;               /* the run could reach its CPU limit before its time limit */
+	uint64_t cpu_next_ns;           /* when to ask for its CPU time; 0: not before it ends */
+	uint64_t cpu_tag, cpu_base_ms;  /* cpu_tag: of an open query, or 0; cpu_base_ms: used by earlier runs */
+	bool cpu_known;                 /* cpu_base_ms is valid */
 };
 
 static struct context *find(const struct session *s, uint64_t tag)
@@ -134,7 +135,7 @@ struct process *context_kernel(const struct session *s, uint64_t tag)
 
 /* ---- runs -------------------------------------------------------------------------------------- */
 
-/* Those of the beginning: to ask is to read a file, which takes longer than a short run. */
+/* Cached: sysconf() reads a file for it, which takes longer than a short run. */
 static uint64_t n_cpus(void)
 {
 	static _Atomic long known;
@@ -153,7 +154,7 @@ static void end_run(struct session *s, struct context *c)
 	c->code.len = 0;
 	c->outcome.count = c->count;
 	c->outcome.wall_ns = c->begun_ns ? clock_now_ns() - c->begun_ns : 0;
-	/* Whatever the cell says, it has no more cpus than there are. */
+	/* The cell reports this number, but it cannot use more CPUs than there are. */
 	c->outcome.cpu_us = min_u64(c->outcome.cpu_us, (c->outcome.wall_ns / 1000 + CPU_PACE_MS * 1000) * n_cpus());
 	session_is_active(s);
 	c->run.hooks.on_end(c->run.hooks.arg, &c->outcome);
@@ -162,7 +163,7 @@ static void end_run(struct session *s, struct context *c)
 static const char state_is_gone[] = "brig: an earlier run did not stop when it was interrupted, so its interpreter was "
 				    "ended: what it knew is gone\n";
 
-/* Its time begins when the kernel could take it. */
+/* The time of the run starts here, when the kernel is ready for it. */
 static void send_run(struct session *s, struct context *c)
 {
 	c->state = CONTEXT_RUNNING;
@@ -170,7 +171,7 @@ static void send_run(struct session *s, struct context *c)
 	c->begun_ns = clock_now_ns();
 	c->deadline_ns = c->begun_ns + c->run.timeout_ms * NS_PER_MS;
 	c->interrupted = c->cancelled = c->cpu_known = false;
-	/* An answer that was meant for an earlier run is nobody's. */
+	/* Overwriting the tag discards the answer to a query of an earlier run. */
 	c->cpu_tag = c->kernel->tells_cpu ? 0 : process_ask_cpu(s, c->process);
 	c->cpu_next_ns = c->begun_ns + CPU_PACE_MS * NS_PER_MS;
 	c->cpu_limited = s->config.cpu_ms && c->run.timeout_ms * n_cpus() > s->config.cpu_ms;
@@ -183,13 +184,13 @@ static void send_run(struct session *s, struct context *c)
 	c->forgot = false;
 }
 
-/* What was meant for one run must not reach the next: that one waits until the steward has sent it. */
+/* The signal must not hit the next run, which is therefore held back until the steward has sent the signal. */
 static void interrupt(struct session *s, struct context *c)
 {
 	c->signal_tag = process_kill(s, c->process, SIGINT);
 }
 
-/* At a limit that is not of time; the interpreter has a while to stop by itself. */
+/* At the output or CPU limit.  The interpreter has GRACE_MS to stop by itself. */
 static void stop_run(struct session *s, struct context *c, enum run_ending why)
 {
 	c->outcome.ending = why;
@@ -223,7 +224,7 @@ void context_output(struct session *s, struct context *c, enum brig_stream strea
 	uint64_t left = s->config.output_bytes - min_u64(s->config.output_bytes, c->outcome.output_bytes);
 
 	if (!c->has_run)
-		return; /* a thread of an earlier run, or what it left behind: nobody's */
+		return; /* from a thread or a child that outlived its run: discarded */
 	e.len = (size_t)min_u64(len, left);
 	c->outcome.output_bytes += e.len;
 	if (e.len > 0)
@@ -234,7 +235,7 @@ void context_output(struct session *s, struct context *c, enum brig_stream strea
 		stop_run(s, c, RUN_OUTPUT);
 }
 
-/* ---- frames of the kernel ---------------------------------------------------------------------- */
+/* ---- frames from the kernel -------------------------------------------------------------------- */
 
 static uint64_t field_bytes(const struct frame *f)
 {
@@ -245,7 +246,7 @@ static uint64_t field_bytes(const struct frame *f)
 	return n;
 }
 
-/* What a result has counts as output, too. */
+/* The contents of a result count as output. */
 static void take_result(struct session *s, struct context *c, const struct frame *f)
 {
 	struct brig_session_event e = { .kind = BRIG_SESSION_RESULT,
@@ -286,7 +287,7 @@ static void finish_counting(struct session *s, struct context *c)
 	end_run(s, c);
 }
 
-/* The code has ended; told: microseconds, if the kernel says so. */
+/* The code has ended.  told: CPU time in microseconds as reported by the kernel, or NULL. */
 static void finish_run(struct session *s, struct context *c, const char *told)
 {
 	uint64_t us = 0, now = clock_now_ns();
@@ -294,7 +295,7 @@ static void finish_run(struct session *s, struct context *c, const char *told)
 	if (told && str_to_u64(told, &us))
 		c->outcome.cpu_us = max_u64(c->outcome.cpu_us, us);
 	c->state = CONTEXT_COUNTING;
-	c->cpu_tag = 0; /* what it used until then is of no interest any more */
+	c->cpu_tag = 0; /* discards the answer to a query from before the end */
 	if (c->cpu_known || !c->kernel->tells_cpu)
 		c->cpu_tag = process_ask_cpu(s, c->process);
 	if (!c->cpu_tag) {
@@ -305,7 +306,7 @@ static void finish_run(struct session *s, struct context *c, const char *told)
 	session_set_timer(s);
 }
 
-/* False: it says what it should not. */
+/* False: a protocol error. */
 static bool take_frame(struct session *s, struct context *c, const struct frame *f)
 {
 	if (str_eq(f->kind, "ready") && c->state == CONTEXT_STARTING) {
@@ -315,7 +316,7 @@ static bool take_frame(struct session *s, struct context *c, const struct frame 
 		return true;
 	}
 	if (c->state != CONTEXT_RUNNING || !c->has_run)
-		return true; /* late words, of a thread or of a run that was given up */
+		return true; /* a late frame, from a thread or from a run that was given up */
 	if (str_eq(f->kind, "result") || str_eq(f->kind, "error")) {
 		take_result(s, c, f);
 		return true;
@@ -344,7 +345,7 @@ static void serve_channel(struct session *s, void *owner, uint32_t events)
 		outgoing_flush(s, &c->channel);
 	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
-	/* What it wrote before it said something is told before that. */
+	/* Output that the kernel wrote before its frame must be reported before the frame. */
 	if (c->process)
 		process_read(s, c->process);
 	n = recv(c->channel.to.fd, s->piece, sizeof(s->piece), MSG_DONTWAIT);
@@ -355,7 +356,7 @@ static void serve_channel(struct session *s, void *owner, uint32_t events)
 			;
 	else
 		rc = -1;
-	if (rc < 0) { /* a program has taken the channel, or the kernel ends */
+	if (rc < 0) { /* a protocol error (a program may have taken the channel), or the kernel has exited */
 		source_close(s, &c->channel.to);
 		kill_kernel(s, c);
 	}
@@ -363,7 +364,7 @@ static void serve_channel(struct session *s, void *owner, uint32_t events)
 
 /* ---- the kernel -------------------------------------------------------------------------------- */
 
-/* The words of a kernel; the text is the last of them, on the heap. */
+/* The argv of a kernel; its last word, the text, is allocated. */
 static char *fill_words(const struct kernel *k, const char *words[KERNEL_WORDS + 1], size_t *n)
 {
 	char *text = strndup((const char *)k->text, *k->size);
@@ -395,7 +396,7 @@ static int start_kernel(struct session *s, struct context *c, struct brig_error 
 	c->reader.used = c->reader.bytes.len = 0;
 	c->channel.socket = true;
 	if (source_watch(s, &c->channel.to, ends[0], EPOLLIN, serve_channel, c) < 0)
-		(void)close(ends[0]); /* it ends as soon as it looks for us */
+		(void)close(ends[0]); /* the kernel exits when it finds the channel closed */
 	c->state = CONTEXT_STARTING;
 	c->count = c->signal_tag = 0;
 	return 0;
@@ -430,10 +431,10 @@ static void context_free(struct session *s, struct context *c)
 
 void context_kernel_gone(struct session *s, struct context *c, int signal)
 {
-	bool began = c->state != CONTEXT_STARTING; /* one that dies before it is ready is not tried again */
-	bool had_ended;                            /* the run, before its kernel */
+	bool began = c->state != CONTEXT_STARTING; /* a kernel that dies before it is ready is not restarted */
+	bool had_ended;                            /* the run had ended before the kernel died */
 
-	/* What it said last is in the channel. */
+	/* Its last frames may still be in the channel. */
 	if (c->channel.to.fd >= 0 && !c->closing)
 		serve_channel(s, c, EPOLLIN);
 	had_ended = c->state == CONTEXT_COUNTING;
@@ -452,7 +453,7 @@ void context_kernel_gone(struct session *s, struct context *c, int signal)
 		tell_ready(s, c, ECHILD);
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------- */
 
 static struct context *context_new(struct session *s, const struct kernel *k, const char *cwd)
 {
@@ -477,7 +478,7 @@ static struct context *context_new(struct session *s, const struct kernel *k, co
 	return c;
 }
 
-/* The steward would find that out, too, but not what to do about it. */
+/* The steward would detect that, too, but could not say how to fix it. */
 static int check_installed(const struct kernel *k, struct brig_error *err)
 {
 	const struct language *lang = lang_by_name(k->language);
@@ -546,7 +547,7 @@ void session_expect(struct session *s, uint64_t context)
 
 	if (!c || c->state != CONTEXT_IDLE || c->has_run || s->paused_ns || !c->kernel->gets_ready)
 		return;
-	/* Whatever does not fit into the socket at once is dropped by the run itself. */
+	/* What the socket does not accept now is discarded: send_run() empties the buffer. */
 	c->channel.bytes.len = c->channel.at = 0;
 	frame_write(&c->channel.bytes, "soon", NULL, 0);
 	outgoing_flush(s, &c->channel);
@@ -597,7 +598,7 @@ int session_run(struct session *s, const struct session_run *run, struct brig_er
 	c->has_run = true;
 	c->outcome = (struct run_outcome){ .ending = RUN_DONE };
 	c->begun_ns = 0;
-	c->deadline_ns = clock_now_ns() + run->timeout_ms * NS_PER_MS; /* also of a kernel that never is ready */
+	c->deadline_ns = clock_now_ns() + run->timeout_ms * NS_PER_MS; /* applies also if the kernel never gets ready */
 	send_if_ready(s, c);
 	session_set_timer(s);
 	return 0;
@@ -621,9 +622,9 @@ void session_cancel(struct session *s, uint64_t context, uint64_t run)
 	if (!c || !c->has_run || c->run.tag != run)
 		return;
 	if (c->state == CONTEXT_COUNTING)
-		return; /* it ends anyway */
+		return; /* the code has ended already */
 	if (c->state != CONTEXT_RUNNING) {
-		c->outcome.ending = RUN_CANCELLED; /* the kernel has not heard of it */
+		c->outcome.ending = RUN_CANCELLED; /* the kernel has not been sent the run */
 		end_run(s, c);
 		return;
 	}
@@ -666,12 +667,13 @@ int session_close_context(struct session *s, uint64_t context, struct brig_error
 	return 0;
 }
 
-/* ---- cpu time ----------------------------------------------------------------------------------- */
+/* ---- CPU time ----------------------------------------------------------------------------------- */
 
 /*
- * The steward knows what a kernel and its children have used.  It is asked CPU_PACE_MS after a run began, which short runs do not
- * reach, from there on when the limit could be reached at the earliest, on all cpus, and at the end.  Of a kernel that tells nothing
- * by itself it is asked at the beginning, too; of others the first milliseconds are the kernel's word alone.
+ * The steward knows the CPU time of a kernel and its children.  We ask for it CPU_PACE_MS after the run began, which
+ * short runs do not reach; then whenever the limit could have been reached at the earliest, with all CPUs in use; and
+ * at the end.  If the kernel does not report CPU time itself, we also ask at the beginning; otherwise the first
+ * milliseconds rest on the kernel's word alone.
  */
 static void ask_cpu(struct session *s, struct context *c, uint64_t now)
 {
@@ -679,7 +681,7 @@ static void ask_cpu(struct session *s, struct context *c, uint64_t now)
 	    now < c->cpu_next_ns)
 		return;
 	c->cpu_tag = c->process ? process_ask_cpu(s, c->process) : 0;
-	c->cpu_next_ns = now + CPU_PACE_MS * NS_PER_MS; /* of one that could not be asked */
+	c->cpu_next_ns = now + CPU_PACE_MS * NS_PER_MS; /* tries again if it could not be asked */
 }
 
 void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms)
@@ -716,7 +718,7 @@ void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms)
 	session_set_timer(s);
 }
 
-/* ---- clocks and ends --------------------------------------------------------------------------- */
+/* ---- deadlines and ends ------------------------------------------------------------------------- */
 
 bool context_any_runs(const struct session *s)
 {
@@ -748,7 +750,7 @@ void context_put_off(struct session *s, uint64_t ns)
 		}
 }
 
-/* It had a while to stop by itself. */
+/* Its grace period is over. */
 static void end_kernel(struct session *s, struct context *c)
 {
 	c->forgot = c->state == CONTEXT_RUNNING;
@@ -763,7 +765,7 @@ void context_check_deadlines(struct session *s, uint64_t now)
 			continue;
 		if (c->state == CONTEXT_COUNTING) {
 			c->cpu_tag = 0;
-			finish_counting(s, c); /* the steward has other things to do */
+			finish_counting(s, c); /* the steward did not answer in time */
 			continue;
 		}
 		c->deadline_ns = c->interrupted ? 0 : now + GRACE_MS * NS_PER_MS;

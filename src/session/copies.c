@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copies.c - the workspace of a session goes into a file of the owner's, or comes out of one, or goes to another session at once
+ * copies.c - save and load: the workspace of a session to or from a file, or directly to another session
  *
- * The steward writes or reads a stream (backend/guest/steward/tree.h) at one end of a pipe; here its bytes are moved between the
- * other end and the file, some with each step, and never looked at: splice() moves pages of pipes without a copy.  So many and no
- * more: who asked says how large the file may become, and a steward that does not go on is given up at the deadline.  One at a time.
+ * The steward writes or reads a stream (backend/guest/steward/tree.h) at one end of a pipe.  This side moves the bytes
+ * between the other end and the file, a limited amount per step, without looking at them: splice() moves pages of pipes
+ * without copying.  The caller limits the size of the file, and a steward that makes no progress is given up at the
+ * deadline.  One copy at a time.
  *
- *	save to a file     steward ==pipe==> moved ==> file
- *	load from one                        file ==> moved ==pipe==> steward
- *	both at once       steward ==pipe==> moved ==the caller's pipe==> steward of the other session
+ *	save to a file     steward ==pipe==> move() ==> file
+ *	load from a file                     file ==> move() ==pipe==> steward
+ *	session to session steward ==pipe==> move() ==the caller's pipe==> steward of the other session
  *
- * The caller's pipe is the file of a save in the first session, and of a load in the other, whose steward gets its end as it is.  The
- * two cells have no pipe in common: what connects them is here, and gone when this is over, whatever either of them keeps.
+ * For a direct copy, the caller's pipe is the file of a save in the first session and of a load in the second, whose
+ * steward gets the read end itself.  The two cells never share a pipe: the connection between them is in this process,
+ * and it ends with the copy, whatever descriptors either cell keeps.
  */
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -23,7 +25,7 @@
 
 #define PIECES_OF_A_STEP 4
 #define COPY_PIECE       (256 * KiB)
-#define COPY_ROOM        (int)MiB /* of a pipe: nobody is woken up for less, if the host lets us */
+#define COPY_ROOM        (int)MiB /* pipe capacity, if the host permits it: fewer wakeups */
 #define COPY_MS          120000
 
 static void forget(struct session *s)
@@ -48,7 +50,7 @@ static void tell(struct session *s)
 	session_tell(s, &e);
 }
 
-/* Nothing more goes through it; the steward, which sees that, has or will have something to say. */
+/* Closes our ends.  The steward notices, and has sent its answer or will send it. */
 static void close_end(struct session *s, int error)
 {
 	if (s->copy.error == 0)
@@ -61,7 +63,7 @@ static void close_end(struct session *s, int error)
 		tell(s);
 }
 
-/* As splice(2), at the offset of a file that has one: the caller's SIGPIPE is not ours. */
+/* Like splice(2), at the copy's own offset if the file is seekable, and without raising SIGPIPE in the caller. */
 static ssize_t move(struct copy *c, int from, int to, size_t len)
 {
 	loff_t at = (loff_t)c->at;
@@ -76,7 +78,7 @@ static ssize_t move(struct copy *c, int from, int to, size_t len)
 	return n;
 }
 
-/* For a file that cannot be spliced with. */
+/* For files that splice(2) does not support. */
 static ssize_t move_by_hand(struct copy *c, int from, int to, size_t len)
 {
 	bool from_file = from == c->file;
@@ -105,7 +107,7 @@ static ssize_t move_by_hand(struct copy *c, int from, int to, size_t len)
 	return rc < 0 ? -1 : n;
 }
 
-/* There is all that may be: as carry(). */
+/* At the size limit.  -ENODATA: the source is at its end, too; -EFBIG: there is more; otherwise as carry(). */
 static int check_end(int from)
 {
 	char byte;
@@ -116,7 +118,7 @@ static int check_end(int from)
 	return n == 0 ? -ENODATA : -EFBIG;
 }
 
-/* 1: there may be more now, 0: not now, or -errno; -ENODATA: that was all. */
+/* 1: call again, 0: would block, -ENODATA: end of the source, otherwise -errno. */
 static int carry(struct copy *c)
 {
 	int from = c->saves ? c->end.fd : c->file, to = c->saves ? (c->is_pipe ? c->next.fd : c->file) : c->end.fd;
@@ -143,13 +145,13 @@ static bool has_more(const struct copy *c)
 	return c->end.fd >= 0 && ioctl(c->end.fd, FIONREAD, &waiting) == 0 && waiting > 0;
 }
 
-/* Of two pipes the one that is waited for: the first if it is empty, else the other is full. */
+/* Of two pipes, polls the one that blocks us: the source if it is empty, otherwise the destination, which is full. */
 static void choose_source(struct session *s)
 {
 	struct copy *c = &s->copy;
 	bool is_full = has_more(c);
 
-	if (is_full != c->is_held) /* one that the steward has closed would be ready all the time */
+	if (is_full != c->is_held) /* a source that the steward has closed would be reported all the time */
 		source_hold(s, &c->end, is_full);
 	c->is_held = is_full;
 	source_change(s, &c->next, is_full ? EPOLLOUT : 0);
@@ -161,7 +163,10 @@ static void serve_end(struct session *s, void *owner UNUSED, uint32_t events UNU
 
 	for (int i = 0; rc > 0 && i < PIECES_OF_A_STEP; i++)
 		rc = carry(&s->copy);
-	/* A steward that reads no more has said why, or will; another reader sees where the stream ends, and may be gone by then. */
+	/*
+	 * EPIPE is not always an error.  A steward that stops reading has sent its answer, or will.  Another reader
+	 * recognizes the end of the stream itself and may have closed the pipe by then.
+	 */
 	if (rc == -EPIPE && (!s->copy.saves || !has_more(&s->copy)))
 		rc = -ENODATA;
 	if (rc < 0)
@@ -173,7 +178,7 @@ static void serve_end(struct session *s, void *owner UNUSED, uint32_t events UNU
 
 static void serve_next(struct session *s, void *owner, uint32_t events)
 {
-	if (events & EPOLLERR) /* as above; a steward that has more to say hears of it */
+	if (events & EPOLLERR) /* EPIPE, as in serve_end(); if the steward has more to write, its copy fails */
 		close_end(s, has_more(&s->copy) ? EPIPE : 0);
 	else
 		serve_end(s, owner, events);
@@ -184,7 +189,7 @@ void copy_answered(struct session *s, uint64_t tag, const int64_t *number, int e
 	struct copy *c = &s->copy;
 
 	if (c->tag != tag)
-		return; /* it was given up */
+		return; /* given up at the deadline */
 	c->is_answered = true;
 	c->done.error = error;
 	c->done.entries = (uint64_t)number[1];
@@ -213,7 +218,7 @@ void copy_abandon(struct session *s)
 		forget(s);
 }
 
-/* Our end does not wait, the steward's does. */
+/* Our end is non-blocking, the steward's is not. */
 static int open_pipe(struct session *s, bool saves, int *ret_theirs)
 {
 	AUTO_FD own = FD_NONE;

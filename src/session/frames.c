@@ -15,7 +15,7 @@ bool frame_add(struct frame_reader *r, const char *data, size_t len)
 	return buf_add(&r->bytes, data, len) == len;
 }
 
-/* "NAME NUMBER\n" at *at: 1, 0 if it is not all there, -1. */
+/* Parses "NAME NUMBER\n" at *at: 1, 0 if it is incomplete, -1 if it is malformed. */
 static int read_line(const struct buf *b, size_t *at, char name[FRAME_NAME_MAX + 1], uint64_t *ret, uint64_t most)
 {
 	const char *from = b->data + *at;
@@ -43,7 +43,7 @@ static int read_line(const struct buf *b, size_t *at, char name[FRAME_NAME_MAX +
 	return 1;
 }
 
-/* One field: its bytes are where they came, and the newline behind them becomes the NUL. */
+/* Parses one field.  Its value stays in the buffer, and the newline after it is overwritten with NUL. */
 static int read_field(struct frame_reader *r, size_t *at, struct frame *ret)
 {
 	char *name = r->name[ret->n_fields];
@@ -54,7 +54,7 @@ static int read_field(struct frame_reader *r, size_t *at, struct frame *ret)
 		return rc;
 	if (r->bytes.len - *at <= len)
 		return 0;
-	if (r->bytes.data[*at + len] != '\n' && r->bytes.data[*at + len] != '\0') /* NUL: we have been here before */
+	if (r->bytes.data[*at + len] != '\n' && r->bytes.data[*at + len] != '\0') /* NUL: set by an earlier call */
 		return -1;
 	ret->field[ret->n_fields++] =
 		(struct brig_session_field){ .name = name, .value = r->bytes.data + *at, .len = len };

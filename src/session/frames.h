@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel and the session say to each other over the kernel's channel: frames of named fields, as text that a shell can
- * write and bytes that need no escaping.
+ * The protocol between session and kernel on the kernel's channel: frames of named fields.  The head is text, which a
+ * shell can write, and values are raw bytes, which need no escaping.
  *
  *	"KIND COUNT\n", then COUNT times "NAME LENGTH\n", LENGTH bytes, "\n"
  *
  *	session -> kernel
- *	  run		code; language, for kernels that have several; env, each KEY=VALUE, as often as there are such
- *	  soon		nothing: a run is to be expected.  Only for kernels that get ready for one (kernels.def)
+ *	  run		code; language, for kernels that have several; env: KEY=VALUE, once for each variable
+ *	  soon		no fields: a run is expected.  Only for kernels that prepare for one (kernels.def)
  *	kernel -> session
- *	  ready		it can be asked
- *	  result	struct brig_session_field; as often as the code shows something
+ *	  ready		the kernel accepts runs
+ *	  result	fields as in struct brig_session_field; each time the code displays something
  *	  error		name, value, traceback
- *	  done		the run has ended; all that it wrote before is in its pipes; cpu: microseconds that it used, with children
+ *	  done		the run has ended, and its output is in the pipes; cpu: microseconds used, with children
  *
- * The reader takes it for what it is, words of a stranger: KIND and NAME are up to FRAME_NAME_MAX letters, numbers are bounded
- * before anything is kept, and whatever is different makes the channel unsound for good.
+ * The reader does not trust the peer: KIND and NAME have at most FRAME_NAME_MAX letters, numbers are checked before
+ * anything is stored, and after a malformed frame the channel is not used again.
  */
 #ifndef SESSION_FRAMES_H
 #define SESSION_FRAMES_H
@@ -34,17 +34,17 @@ struct frame {
 };
 
 struct frame_reader {
-	struct buf bytes; /* its max is the most that one frame may have */
-	size_t used;      /* of the frame that was given last */
+	struct buf bytes; /* max: the largest permitted frame */
+	size_t used;      /* length of the frame returned last */
 	char name[FRAME_FIELDS_MAX][FRAME_NAME_MAX + 1];
 };
 
-/* Adds what came; false: more than one frame may have, or no memory. */
+/* Appends received bytes; false: more than a frame may have, or no memory. */
 bool frame_add(struct frame_reader *r, const char *data, size_t len);
-/* 1: the next frame, which is good until the reader is used again; 0: it has not come yet; -1: this is none. */
+/* 1: *ret is the next frame, valid until the next call; 0: incomplete; -1: malformed. */
 int frame_next(struct frame_reader *r, struct frame *ret);
 void frame_reader_release(struct frame_reader *r);
-/* The value of a field; NULL: it has none of that name. */
+/* The value of a field; NULL: no field of that name. */
 const char *frame_value(const struct frame *f, const char *name);
 
 void frame_write(struct buf *out, const char *kind, const struct brig_session_field *fields, size_t n);

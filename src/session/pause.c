@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pause.c - the clocks of a session whose processes are stopped
+ * pause.c - time limits of a session whose processes are stopped
  *
- * The steward stops them and lets them go on; here is what that means for time.  The session's own time passes.  Limits of runs and
- * processes, and the time after which nothing was asked of it, stand still from the ask for a pause on to the ask for its end: who
- * does not run can neither be late nor be idle.  What could only wait for a stopped process is refused meanwhile.
+ * The steward stops and resumes the processes; this file adjusts the limits.  The session's own lifetime goes on.
+ * Limits of runs and processes, and the idle timeout, are suspended from the request for a pause to the request to
+ * resume: a process that does not run can be neither late nor idle.  Requests that could only wait for a stopped
+ * process are refused meanwhile.
  */
 #include "session/inside.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of a session: their pipes, their input, their time. */
+/* Processes of a session: pipes, input, time limits. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -97,7 +97,7 @@ void outgoing_flush(struct session *s, struct outgoing *o)
 			source_change(s, &o->to, reads | EPOLLOUT);
 			return;
 		}
-		if (n < 0) { /* it does not want more */
+		if (n < 0) { /* EPIPE: it has closed its input */
 			if (!o->socket)
 				source_close(s, &o->to);
 			break;
@@ -190,7 +190,7 @@ static void tell_output(struct session *s, struct process *p, enum brig_stream s
 	}
 }
 
-/* One piece; false: there is none now. */
+/* Reads once; false: nothing is available. */
 static bool read_piece(struct session *s, struct process *p, struct source *src, enum brig_stream stream)
 {
 	ssize_t n = src->fd < 0 ? 0 : read(src->fd, s->piece, sizeof(s->piece));
@@ -209,7 +209,7 @@ static void serve_out(struct session *s, void *owner, uint32_t events UNUSED)
 	struct process *p = owner;
 
 	if (p->pid == 0)
-		return; /* its end came before the word that it has begun, which is on its way */
+		return; /* end of file arrived before the steward's report that it was started */
 	(void)read_piece(s, p, &p->out, BRIG_STDOUT);
 }
 
@@ -222,7 +222,7 @@ static void serve_err(struct session *s, void *owner, uint32_t events UNUSED)
 	(void)read_piece(s, p, &p->err, BRIG_STDERR);
 }
 
-/* What one pipe can hold: somebody may write as fast as we read. */
+/* Reads at most the capacity of a pipe: the process may write as fast as we read. */
 #define PIPE_PIECES 64
 
 void process_read(struct session *s, struct process *p)
@@ -250,7 +250,7 @@ static int check_what(const struct brig_session_process *what, struct brig_error
 	return 0;
 }
 
-/* Our end does not wait; the other is in theirs[*n]. */
+/* Our end is non-blocking; the other is in theirs[*n]. */
 static int open_pipe(struct session *s, struct process *p, struct source *src, bool child_reads, int *theirs, size_t *n)
 {
 	int ours = FD_NONE;
@@ -341,7 +341,7 @@ int process_begin(struct session *s, uint64_t tag, const struct brig_session_pro
 	else
 		rc = send_start(s, p, what, theirs, n + (channel >= 0), err);
 	for (size_t i = 0; i < STEWARD_FDS_MAX; i++)
-		fd_closep(&theirs[i]); /* those that were taken are not there any more */
+		fd_closep(&theirs[i]); /* those that were sent are FD_NONE */
 	if (rc < 0) {
 		process_free(s, p);
 		return rc;
@@ -397,7 +397,7 @@ int session_flow(struct session *s, uint64_t process_or_context, bool reads, str
 	return 0;
 }
 
-/* ---- signals, time and ends -------------------------------------------------------------------- */
+/* ---- signals, deadlines and ends -------------------------------------------------------------- */
 
 uint64_t process_kill(struct session *s, struct process *p, int signal)
 {
@@ -492,7 +492,7 @@ void process_check_deadlines(struct session *s, uint64_t now)
 	for (struct process *p = s->processes; p; p = p->next)
 		if (p->deadline_ns && now >= p->deadline_ns) {
 			p->flags |= BRIG_SESSION_TIMED_OUT;
-			p->deadline_ns = p->pid > 0 ? 0 : now + 100 * NS_PER_MS; /* it has not begun: later, then */
+			p->deadline_ns = p->pid > 0 ? 0 : now + 100 * NS_PER_MS; /* not started yet: try again later */
 			(void)process_kill(s, p, SIGKILL);
 		}
 }

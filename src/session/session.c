@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steward's socket, what was asked over it, and the clocks (session.h). */
+/* The steward's socket, requests sent over it, and time limits (session.h). */
 #include "session/session.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ void source_close(struct session *s, struct source *src)
 	fd_closep(&src->fd);
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------ */
+/* ---- time limits ------------------------------------------------------------------------------ */
 
 void session_is_active(struct session *s)
 {
@@ -80,7 +80,7 @@ static uint64_t idle_deadline(const struct session *s)
 	return busy ? UINT64_MAX : s->active_ns + s->config.idle_ms * NS_PER_MS;
 }
 
-/* The next moment at which something is to be done without being asked. */
+/* When the session next has to act without an event. */
 static uint64_t next_moment(const struct session *s)
 {
 	uint64_t at = s->stopping ? s->end_ns : min_u64(s->end_ns, copy_deadline(s));
@@ -91,7 +91,10 @@ static uint64_t next_moment(const struct session *s)
 	return min_u64(at, min_u64(process_next_deadline(s), context_next_deadline(s)));
 }
 
-/* A timer that is due sooner is left as it is, and set anew when it was: most moments are put off long before they come. */
+/*
+ * Does not postpone a timer that is set; it is set anew when it expires.  Most deadlines move long before they are
+ * reached.
+ */
 void session_set_timer(struct session *s)
 {
 	const uint64_t at = next_moment(s);
@@ -154,7 +157,7 @@ void session_times(const struct session *s, uint64_t *ret_left_ms, uint64_t *ret
 	*ret_most_ms = most > now ? (most - now) / NS_PER_MS : 0;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- requests --------------------------------------------------------------------------------- */
 
 static void message_free(struct message *m)
 {
@@ -168,7 +171,7 @@ static void message_free(struct message *m)
 
 static const char taken_over[] = "its steward speaks out of turn: a program has taken it over";
 
-/* The cell ends by itself if its steward has ended, and is ended if not. */
+/* If its steward has ended, the cell ends by itself; otherwise session_must_end() has it ended. */
 static void lose(struct session *s, const char *why)
 {
 	if (s->lost)
@@ -339,8 +342,10 @@ int session_ask(struct session *s, const struct session_ask *what, uint64_t *ret
 
 /* ---- answers ----------------------------------------------------------------------------------- */
 
-/* Files of the kernel's are regular, too, but mind who reads and writes them, not only who opened them: that is the program here,
- * and would be the owner there. */
+/*
+ * Files of procfs, sysfs and the like are regular, too, but access to them depends on the process that reads or writes,
+ * not only on the one that opened them: the program was checked at open, but the reads would have the owner's rights.
+ */
 static bool is_of_kernel(int fd)
 {
 	static const unsigned long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
@@ -362,7 +367,7 @@ static bool is_regular(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !is_of_kernel(fd);
 }
 
-/* TCP, and of the cell's own network namespace, for nothing else can be made there. */
+/* A TCP socket.  It belongs to the cell's own network namespace, since the steward can create it nowhere else. */
 static bool is_connection(int fd)
 {
 	int type = 0, protocol = 0, domain = 0;
@@ -373,7 +378,7 @@ static bool is_connection(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 && protocol == IPPROTO_TCP;
 }
 
-/* What was asked for, and nothing else; FD_NONE. */
+/* The descriptor of an answer, if it is what was asked for; otherwise FD_NONE. */
 static int take_descriptor(struct steward_message *m, unsigned asked_kind)
 {
 	bool good = m->n_fds == 1 && ((asked_kind == STEWARD_OPEN && is_regular(m->fds[0])) ||
@@ -428,7 +433,7 @@ static void take_done(struct session *s, struct steward_message *m)
 		e.fd = e.fd < 0 ? -1 : e.fd;
 	}
 	if (was.kind == STEWARD_PAUSE && e.error)
-		pause_end(s); /* none is stopped */
+		pause_end(s); /* no process was stopped */
 	if (was.kind == STEWARD_SIGNAL && was.quiet)
 		context_signal_sent(s, was.tag);
 	if (was.kind == STEWARD_LIST && number[1])
@@ -528,7 +533,7 @@ static void serve_control(struct session *s, void *owner UNUSED, uint32_t events
 	session_set_timer(s);
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- creating and ending ---------------------------------------------------------------------- */
 
 int session_new(const struct session_config *config, struct session **ret, struct brig_error *err)
 {
@@ -606,7 +611,7 @@ bool session_step(struct session *s)
 	struct epoll_event ev;
 	const struct source *src;
 
-	/* One at a time: serving it may close others. */
+	/* One event at a time: serving it may close other sources. */
 	if (epoll_wait(s->epoll, &ev, 1, 0) <= 0)
 		return false;
 	src = ev.data.ptr;
@@ -623,7 +628,7 @@ void session_stop(struct session *s, const char *reason)
 
 	if (s->stopping)
 		return;
-	copy_abandon(s); /* the steward waits for it */
+	copy_abandon(s); /* the steward is blocked on it */
 	if (!s->lost && s->ready)
 		(void)session_send(s, &head, NULL, 0, NULL, 0, true, NULL);
 	else if (!s->ready)

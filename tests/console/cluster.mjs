@@ -37,7 +37,7 @@ test(
 		equal(await menu(page).count(), 0, "links to the page");
 		await page.getByRole("link", { name: "History" }).click();
 		await page.locator("main.view-history [role=status]").waitFor();
-		equal(await page.getByText("Each node of the queue").count(), 0, "words about nodes in the history");
+		equal(await page.getByRole("columnheader", { name: "Node" }).count(), 0, "columns for nodes in the history");
 	},
 );
 
@@ -90,7 +90,7 @@ test(
 		await ended.waitFor();
 		check(page.url().endsWith(`?node=${setting.worker}`), `the filter is not in the address ${page.url()}`);
 		await page.getByRole("link", { name: "History", exact: true }).click();
-		await page.getByText("Each node of the queue has the history").waitFor();
+		await row(page, "Executions", id).filter({ hasText: setting.worker }).waitFor();
 	},
 );
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program can do to its own init, to its user on the host, and to brig's look at what it left."""
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,25 @@ from harness import case
 
 def evidence(r):
 	return {row["check"]: row for row in r.json["evidence"]}
+
+
+# ---- what the caller's priorities are to the program ---------------------------------------------------------
+
+SEE_SCHEDULING = "import os; print(os.sched_getscheduler(0), os.nice(0))"
+
+
+@case("priorities of the caller: raised ones are not the program's, lowered ones are")
+def scheduling(t):
+	t.native_only("an engine starts programs with its own priorities")
+	own, idle = os.nice(0), os.SCHED_IDLE
+	raised = (("chrt -f 30", 0, own), ("chrt -r 5", 0, own), (f"nice -n {-5 - own}", 0, 0), ("ionice -c 1 -n 0", 0, own))
+	lowered = (("nice -n 2", 0, own + 2), ("chrt -i 0", idle, own), ("ionice -c 3", 0, own))
+	for command, policy, nice in (*raised, *lowered) if os.getuid() == 0 else lowered:
+		p = t.run([*command.split(), *t.run_args("--json", "--lang", "python", "-c", SEE_SCHEDULING)])
+		r = json.loads(p.out)
+		t.equal((r["verdict"], r["stdout"]), ("ok", f"{policy} {nice}\n"), command, r["reason"])
+		row = {row["check"]: row for row in r["evidence"]}["scheduling"]
+		t.equal((row["enforced"], row["kept"]), ("ordinary", True), f"evidence of {command}")
 
 
 # ---- d1: what the kernel counts for a user -----------------------------------------------------------------

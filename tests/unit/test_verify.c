@@ -123,6 +123,31 @@ static void each_fact_counts(void **state UNUSED)
 	}
 }
 
+/* Facts that not every backend has: without a value there is no promise, a bad value breaks it. */
+static void known_fact_counts(void **state UNUSED)
+{
+	static const struct {
+		enum fact_id fact;
+		const char *good, *bad;
+	} known[] = {
+		{ FACT_scheduling, "ordinary", "real-time" },
+		{ FACT_scheduling, "ordinary", "raised" },
+		{ FACT_machine_files, "masked", "cpuinfo" },
+		{ FACT_engine_account, "as asked", "privileged" },
+	};
+	struct plan plan = plan_of_test();
+	struct facts f;
+	struct evidence e;
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		good_facts(&f);
+		put(&f, known[i].fact, 0, known[i].good);
+		assert_null(verify_run(&plan, &f, &e).first_broken);
+		put(&f, known[i].fact, 0, known[i].bad);
+		assert_non_null(verify_run(&plan, &f, &e).first_broken);
+	}
+}
+
 static void degraded_is_named_not_broken(void **state UNUSED)
 {
 	struct plan plan = plan_of_test();
@@ -147,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kept),
 		cmocka_unit_test(each_fact_counts),
+		cmocka_unit_test(known_fact_counts),
 		cmocka_unit_test(degraded_is_named_not_broken),
 	};
 

@@ -26,7 +26,7 @@ json_t *answer_parse(const char *data, size_t len, struct brig_error *err)
 	return parse(data, len, 0, err);
 }
 
-/* "null" is one, too. */
+/* Accepts "null", too. */
 json_t *answer_parse_any(const char *data, size_t len, struct brig_error *err)
 {
 	return parse(data, len, JSON_DECODE_ANY, err);
@@ -56,7 +56,7 @@ json_t *answer_at(const json_t *v, const char *path)
 			return NULL;
 		memcpy(key, path, (size_t)(dot - path));
 		key[dot - path] = '\0';
-		at = json_object_get(v, key); /* NULL for what is no object */
+		at = json_object_get(v, key); /* NULL unless v is an object */
 		v = at;
 		path = *dot ? dot + 1 : NULL;
 	}
@@ -157,7 +157,7 @@ const char *answer_clean(char *dst, size_t size, const char *text)
 			dst[n++] = (char)c;
 		else if (c >= 0x80)
 			dst[n++] = '?';
-		else if (n > 0 && dst[n - 1] != ' ') /* spaces and control characters, together one space */
+		else if (n > 0 && dst[n - 1] != ' ') /* a run of spaces and control characters becomes one space */
 			dst[n++] = ' ';
 	}
 	while (n > 0 && dst[n - 1] == ' ')

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PID 1 of a container: a small static program of our own (init/), compiled with brig and carried inside it
- * as bytes.  Images have it at CONTAINER_INIT_PATH, mode 0755, owned by root, and say which one in the label
- * CONTAINER_INIT_LABEL: an image whose label is not container_init_hash was made by another brig and is derived anew.
+ * PID 1 of a container: a small static program of our own (init/), compiled with brig and embedded in it as bytes.
+ * Images have it at CONTAINER_INIT_PATH, mode 0755, owned by root, and name its hash in the label CONTAINER_INIT_LABEL:
+ * an image whose label differs from container_init_hash was made by another brig and is derived again.
  */
 #ifndef CONTAINER_INIT_H
 #define CONTAINER_INIT_H

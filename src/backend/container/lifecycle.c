@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life cycle of a run in a container, as its init reports it.  Who made the container, and what that one says of it, is
- * the backend's business; from the job that is sent to init's last message it is the same for all.
+ * The life cycle of a run in a container, as its init reports it.  How the container is created, and what its engine
+ * says about it, is up to the backend; from the job that is sent to init's last frame it is the same for all backends.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include "base/str.h"
 
 /*
- * One number bounds the workspace, /tmp and /dev/shm of a native cell together.  A container has a tmpfs of its own for
- * each, so the number is divided: five eighths, a quarter and an eighth.  The sum never exceeds the limit.
+ * In a native cell one limit bounds workspace, /tmp and /dev/shm together.  A container has a separate tmpfs for each,
+ * so the limit is divided: five eighths, a quarter and an eighth.  The sum never exceeds it.
  */
 struct place_sizes lifecycle_places(const struct limits *l)
 {
@@ -149,7 +149,7 @@ void lifecycle_await_stream_end(struct pump *p, uint64_t deadline_ns)
 
 	while (!p->stream_over && clock_now_ns() < deadline_ns) {
 		if (pump_turn(p, &ignored) < 0)
-			return; /* it talks nonsense: what it says is of no interest any more */
+			return; /* a malformed stream: nothing more of it is used */
 		if (!p->stream_over)
 			pump_wait(p, deadline_ns);
 	}
@@ -161,7 +161,7 @@ bool lifecycle_await_mark(struct pump *p, uint64_t deadline_ns)
 
 	while (!wire_mark_found(&p->out_end) && !p->stream_over && clock_now_ns() < deadline_ns &&
 	       pump_turn(p, &ignored) == 0) {
-		pump_request_mark(p); /* now, if input for a program that did not want it was in its way before */
+		pump_request_mark(p); /* now, if input that the program did not read was in the way before */
 		if (!wire_mark_found(&p->out_end) && !p->stream_over)
 			pump_wait(p, deadline_ns);
 	}
@@ -201,7 +201,7 @@ void lifecycle_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_se
 	*ret = (struct cell_usage){ .cpu_ms = cpu_seen_ns / NS_PER_MS, .oom_kills = oom_seen };
 	if (!p->has_exit)
 		return;
-	/* Init's clock began when it let the program go, the watcher's a moment before: what ended the run is what is told. */
+	/* Init's clock starts with the program, the watcher's a moment earlier; report the one that ended the run. */
 	ret->cpu_ms = max_u64(cpu_seen_ns, p->exit.cpu_ns) / NS_PER_MS;
 	ret->memory_peak_bytes = p->exit.memory_peak;
 	ret->pids_peak = p->exit.pids_peak;
@@ -234,8 +234,8 @@ void lifecycle_facts(const struct pump *p, struct facts *ret)
 }
 
 /*
- * The checks of ids belong to protections that a container may not have (an id mapping of its own), and are excused with
- * them.  That the program had the user and group that were asked for is promised all the same.
+ * The checks of ids belong to protections that a container may lack (an id mapping of its own), and are excused with
+ * them.  That the program had the requested user and group is promised nevertheless.
  */
 bool lifecycle_ids(const struct pump *p, const struct facts *f, char *difference, size_t size)
 {

@@ -36,12 +36,15 @@ uint64_t owner_start_time(pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	at = strrchr(text, ')'); /* the command's name before it may hold anything */
+	at = strrchr(text, ')'); /* the command name before it may contain anything */
 	if (!at || at[1] != ' ' ||
 	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &threads,
 		   &ticks) != 2)
 		return 0;
-	/* Dead, and only not waited for; a first thread that has ended before the others looks the same. */
+	/*
+	 * A zombie.  A thread group whose leader has exited before the other threads looks the same, except for their
+	 * number.
+	 */
 	if ((at[2] == 'Z' || at[2] == 'X') && threads <= 1)
 		return 0;
 	return ticks;
@@ -77,7 +80,7 @@ json_t *owner_labels(const struct owner_self *self, const struct plan *plan, uin
 	return v;
 }
 
-/* Labels have dots in their names, so they are not paths. */
+/* Label names contain dots, so they cannot be paths. */
 const char *owner_label(const json_t *labels, const char *key)
 {
 	const char *s = json_string_value(json_object_get(labels, key));
@@ -116,6 +119,6 @@ bool owner_is_dead(const struct owner_self *self, const json_t *labels, const st
 			       : late;
 	if (late)
 		return true;
-	/* The same machine has booted since; one without an id is every other, too. */
+	/* The same machine was rebooted since; a machine without an id counts as unknown. */
 	return machine > 1 && strncmp(owner_label(labels, LABEL_MACHINE), self->machine_id, machine + 1) == 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose container it is.  Labels name the process that made it: machine, boot, user, pid and the pid's start time, which
- * together are never used twice.  A container is an orphan if that very process is gone: the machine has booted
- * since, or no process has that pid and start time.  Of a process that cannot be seen from here (another machine, another
- * pid namespace) nothing is known, so its containers are left alone until their deadline has long passed.
+ * The owner of a container.  Labels identify the process that created it: machine, boot, user, pid and the pid's start
+ * time, a combination that is never reused.  A container is an orphan if that process is gone: the machine was rebooted
+ * since, or no process has that pid and start time.  A process that cannot be seen from here (another machine, another
+ * pid namespace) may be alive, so its containers are left alone until long after their deadline.
  *
- * Labels are of those who may make containers; still a container is removed only if every label is there and well-formed.
+ * Whoever may create containers can set any labels; still, a container is removed only if every label is present and
+ * well-formed.
  */
 #ifndef CONTAINER_OWNER_H
 #define CONTAINER_OWNER_H
@@ -25,7 +26,7 @@
 #define LABEL_MACHINE  "brig.owner.machine"
 #define LABEL_DEADLINE "brig.deadline"
 
-/* Pids mean something within one pid namespace of one machine. */
+/* Pids are only meaningful within one pid namespace of one machine. */
 struct owner_self {
 	char boot_id[40];
 	char machine_id[40];
@@ -36,13 +37,13 @@ struct owner {
 };
 
 void owner_identify(struct owner_self *self);
-/* All of the above for a container that this process makes; grace_ms: beyond what the plan gives it. */
+/* All labels for a container that this process creates; grace_ms: time beyond the plan's. */
 json_t *owner_labels(const struct owner_self *self, const struct plan *plan, uint64_t grace_ms);
-const char *owner_label(const json_t *labels, const char *key); /* "" if it is not there */
-/* false: they are not all there. */
+const char *owner_label(const json_t *labels, const char *key); /* "" if missing */
+/* false: some are missing. */
 bool owner_read(const json_t *labels, struct owner *ret);
 bool owner_is_dead(const struct owner_self *self, const json_t *labels, const struct owner *o);
-/* In clock ticks since boot; 0: there is no such process. */
+/* In clock ticks since boot; 0: no such process. */
 uint64_t owner_start_time(pid_t pid);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that flows between the watcher, a container's stream and the container's init.
+ * Moves all data between the watcher, a container's stream and the container's init.
  *
  *	program's stdout  the stream -> pipe -> watcher
- *	program's stderr  the stream -> what is init's is taken out (wire.h) -> pipe -> watcher
+ *	program's stderr  the stream -> init's frames are taken out (wire.h) -> pipe -> watcher
  *	program's stdin   watcher -> pipe -> messages to init -> the stream
  *
- * Nothing here waits and nothing grows: while a pipe has no room, nothing is read from the stream, and whoever carries
- * it in turn stops reading from the program.  One epoll descriptor tells the watcher that there is something to move.
+ * Nothing here blocks or grows: while a pipe is full, nothing is read from the stream, and the engine in turn stops
+ * reading from the program.  One epoll descriptor tells the watcher that there is something to move.
  */
 #include "backend/container/pump.h"
 
@@ -79,13 +79,13 @@ int pump_open(struct pump *p, struct brig_error *err)
 
 /* ---- to init -------------------------------------------------------------------------------------- */
 
-/* The root of a container is the image's, and closed: what the host trusts comes into a place that can be written. */
+/* The container's root is the image's, and read-only: the host's certificates go to a writable place. */
 static const struct plan_file *certificates(const struct plan *plan)
 {
 	return plan->egress ? plan->egress->certificates : NULL;
 }
 
-/* Of the plan, and the certificates behind them; NULL: all are sent. */
+/* A file of the plan, then the certificates; NULL: all are sent. */
 static const struct plan_file *file_under_way(const struct pump *p)
 {
 	if (p->file < p->plan->n_files)
@@ -153,7 +153,7 @@ int pump_load(struct pump *p, struct brig_error *err)
 		return err_nomem(err);
 	fill_job(p, j);
 	p->head_len = wire_job_encode(j, p->head, room);
-	explicit_bzero(j, sizeof(*j)); /* the keys */
+	explicit_bzero(j, sizeof(*j)); /* contains the keys */
 	if (p->head_len == 0 || p->plan->n_files + !!certificates(p->plan) > WIRE_FILES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "the command and its environment are too long for a container");
 	p->file = 0;
@@ -161,7 +161,7 @@ int pump_load(struct pump *p, struct brig_error *err)
 	return 0;
 }
 
-/* A tree that is to be sent now: the project, then what is shown. */
+/* The tree to send next: the project, then the shown tree. */
 static struct project_out *tree_waits(struct pump *p)
 {
 	if (p->project.data && !p->project.sent)
@@ -169,7 +169,7 @@ static struct project_out *tree_waits(struct pump *p)
 	return p->shown.data && !p->shown.sent ? &p->shown : NULL;
 }
 
-/* The part that is under way: the job's head, a tree, a file, or a message; NULL: nothing. */
+/* The part being sent: the job's head, a tree, a file, or a message; NULL: nothing. */
 static const char *part(struct pump *p, size_t *len)
 {
 	const struct project_out *tree = tree_waits(p);
@@ -199,7 +199,7 @@ static void part_is_sent(struct pump *p)
 {
 	p->sent = 0;
 	if (p->head) {
-		explicit_bzero(p->head, p->head_len); /* the keys */
+		explicit_bzero(p->head, p->head_len); /* contains the keys */
 		free(MOVE_PTR(p->head));
 	} else if (tree_waits(p)) {
 		tree_waits(p)->sent = true;
@@ -210,7 +210,7 @@ static void part_is_sent(struct pump *p)
 	}
 }
 
-/* A container that does not listen any more has its own way of saying why: errors here end the writing, not the cell. */
+/* Write errors end the writing, not the cell: a container that has stopped reading reports why in its own way. */
 static void send_parts(struct pump *p)
 {
 	while (p->stream && !nothing_to_send(p)) {
@@ -245,7 +245,7 @@ bool pump_message(struct pump *p, enum wire_message type)
 	return send_message(p, type, "", 0);
 }
 
-/* The mark is made now: no process but init, which passes it on, is left to see it. */
+/* The mark is generated now, when no process but init is left to see it. */
 void pump_request_mark(struct pump *p)
 {
 	uint8_t mark[WIRE_KEY];
@@ -257,7 +257,7 @@ void pump_request_mark(struct pump *p)
 	p->out_marked = true;
 }
 
-/* The program's stdin, one message at a time. */
+/* Sends the program's stdin, one message at a time. */
 static void take_input(struct pump *p)
 {
 	while (p->go_sent && p->in_read >= 0 && nothing_to_send(p) && !p->draining) {
@@ -289,13 +289,13 @@ static void flush(struct pipe_out *o)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0)
-			n = (ssize_t)(o->len - o->at); /* nobody reads it */
+			n = (ssize_t)(o->len - o->at); /* no reader */
 		o->at += (size_t)n;
 	}
 	o->at = o->len = 0;
 }
 
-/* One read from the stream brings at most one piece for each pipe. */
+/* Each read from the stream adds at most one piece to each pipe. */
 static void deliver(struct pump *p, struct pipe_out *o, const char *data, size_t len)
 {
 	if (p->draining) {
@@ -303,7 +303,7 @@ static void deliver(struct pump *p, struct pipe_out *o, const char *data, size_t
 		return;
 	}
 	if (len > sizeof(o->piece) - o->len)
-		len = sizeof(o->piece) - o->len; /* cannot be: see pump_turn */
+		len = sizeof(o->piece) - o->len; /* cannot happen, see pump_turn() */
 	memcpy(o->piece + o->len, data, len);
 	o->len += len;
 }
@@ -339,7 +339,7 @@ static bool take_data(struct pump *p, const char *body, size_t len)
 	return fd_write_all(p->output, body, len) == 0;
 }
 
-/* One frame of init's; false if it makes no sense. */
+/* Handles one frame from init; false if it is invalid. */
 static bool take_frame(struct pump *p, unsigned type, const char *body, size_t len)
 {
 	bool head = p->reader.state == WIRE_IN_HEAD || p->reader.state == WIRE_IN_GUEST;
@@ -422,7 +422,7 @@ int pump_stdout(struct pump *p, const char *data, size_t len, struct brig_error 
 	}
 	while (wire_mark_next(&p->out_end, &data, &len, &piece, &n))
 		deliver(p, &p->out, piece, n);
-	if (len > 0) /* nobody is left who could write */
+	if (len > 0) /* no process is left that could have written it */
 		return err_set(err, BRIG_E_SYSTEM, 0, "the container wrote output behind its end");
 	return 0;
 }
@@ -454,7 +454,7 @@ static int read_stream(struct pump *p, struct brig_error *err)
 
 		if (n == -EAGAIN)
 			return 0;
-		if (n <= 0) { /* 0, or a connection that broke: in either case nothing more will come */
+		if (n <= 0) { /* end of file, or a broken connection: nothing more will come */
 			pump_end_stream(p);
 			return 0;
 		}
@@ -462,7 +462,7 @@ static int read_stream(struct pump *p, struct brig_error *err)
 		flush(&p->out);
 		flush(&p->err);
 		if (rc < 0) {
-			pump_end_stream(p); /* nothing that follows could be believed */
+			pump_end_stream(p); /* nothing after it can be trusted */
 			return rc;
 		}
 	}
@@ -481,7 +481,7 @@ static void set_interest(struct pump *p)
 	if (p->go_sent && nothing_to_send(p) && !p->draining)
 		watch_fd(p, p->in_read, EPOLLIN);
 	else
-		forget_fd(p, p->in_read); /* its hang-up would be told again and again */
+		forget_fd(p, p->in_read); /* its hang-up would be reported over and over */
 }
 
 int pump_turn(struct pump *p, struct brig_error *err)
@@ -510,7 +510,7 @@ void pump_wait(struct pump *p, uint64_t deadline_ns)
 
 /* ---- the end -------------------------------------------------------------------------------------- */
 
-/* What the pipe cannot hold becomes a file under the same descriptor: pipe, piece and rest, in this order. */
+/* Replaces the pipe by a file under the same descriptor: contents of the pipe, piece and rest, in this order. */
 static void become_file(struct pipe_out *o)
 {
 	AUTO_FD file = memfd_create("brig-rest", MFD_CLOEXEC);

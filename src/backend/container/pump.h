@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cells that are containers have in common, whoever makes the container (an engine, Kubernetes): our own PID 1
- * inside (init/), what brig and it say to each other (wire.h), and everything that flows between the two.
+ * Common code for cells that are containers, whichever backend creates them (an engine, Kubernetes): our own PID 1
+ * inside (init/), the protocol between brig and it (wire.h), and the data that flows between the two.
  *
- *	pump.c       output, input and init's words over one stream
- *	tree.c       a project on its way in, and what became of it on its way out
- *	lifecycle.c  a run as init reports it: ready, go, the end, usage, facts
- *	owner.c      labels that say whose container it is
+ *	pump.c       output, input and init's frames over one stream
+ *	tree.c       a project on its way in, and the workspace on its way out
+ *	lifecycle.c  a run as init reports it: ready, go, end, usage, facts
+ *	owner.c      labels with the owner of a container
  *
- * A backend makes a container with init as PID 1, opens a stream to its standard input, output and error, says by a
- * struct pump_carrier how bytes travel over that stream, and asks here what comes of it.
+ * A backend creates a container with init as PID 1, opens a stream to its standard input, output and error, describes
+ * in a struct pump_carrier how bytes are transported over that stream, and calls the functions here for the rest.
  */
 #ifndef CONTAINER_PUMP_H
 #define CONTAINER_PUMP_H
@@ -27,67 +27,67 @@
 struct pipe_out {
 	int read, write;
 	char piece[WIRE_BODY_MAX +
-		   2 * WIRE_KEY]; /* what the pipe had no room for: one read at most, and what was held back before */
+		   2 * WIRE_KEY]; /* what did not fit into the pipe: at most one read, plus bytes held back earlier */
 	size_t at, len;
-	struct buf rest; /* of a stopped cell: everything that still came */
+	struct buf rest; /* everything received after the cell was stopped */
 };
 
 /* The plan's project as a stream in memory, on its way to init. */
 struct project_out {
-	const char *data; /* mapped; NULL: there is none, or it is sent */
+	const char *data; /* mapped; NULL: none, or it is sent */
 	size_t len, mapped;
 	uint64_t entries, bytes; /* in it */
-	uint64_t room;           /* that it takes of the workspace, in bytes */
+	uint64_t room;           /* bytes that it takes in the workspace */
 	bool sent;
 };
 
-/* The workspace as a stream, on its way back. */
+/* The workspace as a stream from init. */
 struct tree_in {
-	int fd; /* memory file; FD_NONE: nothing has come */
+	int fd; /* memfd; FD_NONE: nothing received */
 	uint64_t len;
-	bool cut;     /* more came than is kept */
-	bool ended;   /* init has said so */
-	uint64_t sys; /* and why it was early; 0: it was not */
+	bool cut;     /* more was received than is kept */
+	bool ended;   /* init has sent WIRE_TREE_END */
+	uint64_t sys; /* why it ended early; 0: complete */
 };
 
 struct pump;
 
-/* How bytes travel over a stream that carries three of them. */
+/* How bytes are transported over a stream that carries three of them. */
 struct pump_carrier {
 	/* Takes bytes for the container's stdin: how many, -EAGAIN, or another -errno. */
 	ssize_t (*write)(struct pump *p, const char *data, size_t len);
-	/* Takes apart what came, not more than a piece of the pump, and calls pump_stdout and pump_stderr. */
+	/* Parses received data, at most a piece of the pump, and calls pump_stdout() and pump_stderr(). */
 	int (*take)(struct pump *p, const char *data, size_t len, struct brig_error *err);
-	/* Writes what was taken before; true: some is left.  NULL: write keeps nothing back. */
+	/* Writes data that was taken before; true: some is left.  NULL: write buffers nothing. */
 	bool (*holds)(struct pump *p);
 };
 
 struct pump {
 	const struct plan *plan;
 	const struct pump_carrier *carrier;
-	void *carried; /* the carrier's own */
+	void *carried; /* the carrier's own state */
 	struct http_stream *stream;
 	struct wire_reader reader;
-	struct wire_mark out_end; /* of stdout, once init was asked for it */
+	struct wire_mark out_end; /* for stdout, once init was asked for the mark */
 	bool out_marked;
 	struct pipe_out out, err;
-	int in_read, in_write; /* the program's stdin on its way to init */
-	int poll;              /* epoll of all of the above */
+	int in_read, in_write; /* the program's stdin, on its way to init */
+	int poll;              /* epoll set of all of the above */
 
-	/* on their way to init */
+	/* To init: */
 	bool in_pod; /* WIRE_IN_POD */
 	char *head;  /* the job without its files */
 	size_t head_len;
-	size_t file; /* which file is under way; behind the last one, messages */
-	size_t sent; /* bytes of the part that is under way */
+	size_t file; /* index of the file being sent; after the last one, messages */
+	size_t sent; /* bytes sent of the current part */
 	char message[WIRE_PREFIX + WIRE_BODY_MAX];
 	size_t message_len;
 
 	struct project_out project;
 	struct project_out shown;                /* the tree of one of the plan's binds */
-	const struct plan_bind *folder, *linked; /* that bind, and one with same_as in it; NULL: none */
+	const struct plan_bind *folder, *linked; /* that bind, and one with same_as inside it; NULL: none */
 
-	/* what came back */
+	/* From init: */
 	bool ready, go_sent, final, stream_over, draining;
 	bool failed_step;
 	struct wire_failure failure;
@@ -96,12 +96,12 @@ struct pump {
 	struct wire_exit exit;
 	bool has_exit, told;
 	uint64_t output_size, output_got;
-	int output; /* memory file with the output; FD_NONE */
+	int output; /* memfd with the output file; FD_NONE */
 	struct tree_in tree;
-	struct buf left; /* the list of WIRE_LEFT */
+	struct buf left; /* received list of WIRE_LEFT */
 	struct facts early, late;
-	char piece[32 * KiB];  /* of the stream, as it is read */
-	char first_words[200]; /* on stderr of a container whose init did not speak */
+	char piece[32 * KiB];  /* a read from the stream */
+	char first_words[200]; /* on stderr of a container whose first bytes were not init's */
 	size_t first_len;
 	uint64_t started_ns;
 };
@@ -112,21 +112,21 @@ void pump_clear(struct pump *p, const struct plan *plan, const struct pump_carri
 int pump_open(struct pump *p, struct brig_error *err);
 /* Queues head and files of the job. */
 int pump_load(struct pump *p, struct brig_error *err);
-/* Queues a message without a body, at once if the queue is empty.  false: something is in its way. */
+/* Queues a message without a body, and sends it if the queue is empty.  false: another one is queued. */
 bool pump_message(struct pump *p, enum wire_message type);
-/* Has init mark the end of stdout, once it has said everything; again, if something is still in the way. */
+/* Asks init to mark the end of stdout, once it has sent section 2; call again if another message is in the way. */
 void pump_request_mark(struct pump *p);
-/* Moves what can be moved without waiting.  Negative: the stream makes no sense. */
+/* Moves whatever can be moved without blocking.  Negative: the stream is malformed. */
 int pump_turn(struct pump *p, struct brig_error *err);
-/* Waits for something to move, at most until then. */
+/* Waits for something to move, at most until the deadline. */
 void pump_wait(struct pump *p, uint64_t deadline_ns);
-/* The stream brings nothing more, whatever it says. */
+/* Marks the stream as ended: nothing more of it is used. */
 void pump_end_stream(struct pump *p);
-/* No more will come: the watcher finds what is left and then the end of file. */
+/* No more output will come: hands the watcher what is left, followed by end of file. */
 void pump_hand_over(struct pump *p);
 void pump_close(struct pump *p);
 
-/* For a carrier: bytes of the container's stdout and stderr.  Negative: nothing that follows could be believed. */
+/* For a carrier: bytes of the container's stdout and stderr.  Negative: the rest of the stream cannot be trusted. */
 int pump_stdout(struct pump *p, const char *data, size_t len, struct brig_error *err);
 int pump_stderr(struct pump *p, const char *data, size_t len, struct brig_error *err);
 
@@ -135,49 +135,58 @@ int pump_stderr(struct pump *p, const char *data, size_t len, struct brig_error 
 int project_pack(struct pump *p, struct brig_error *err);
 int shown_pack(struct pump *p, struct brig_error *err);
 void project_release(struct pump *p);
-/* Ceilings of a workspace on its way back. */
+/* Upper bounds for a workspace on its way back. */
 struct pack_caps tree_caps(const struct pump *p);
 bool tree_take(struct pump *p, const char *body, size_t len);
 bool tree_take_end(struct pump *p, const char *body, size_t len);
-/* Names of files that a program leaves in a workspace that nobody asked back. */
+/* Names of files that a program leaves in a workspace that was not requested. */
 bool left_wanted(const struct pump *p);
 bool left_take(struct pump *p, const char *body, size_t len);
 
 /* ---- lifecycle.c ------------------------------------------------------------------------------------- */
 
-/* Sizes of the writable places: their sum is the plan's limit. */
+/* Sizes of the writable places; their sum is the plan's limit. */
 struct place_sizes {
 	uint64_t bytes[3], inodes[3];
 };
 struct place_sizes lifecycle_places(const struct limits *l);
 
 int lifecycle_make_keys(struct pump *p, struct brig_error *err);
-/* 1: every wall is up and init waits; 0: the stream or the time is over, or it talks nonsense; negative: init has failed. */
+/*
+ * 1: set-up is complete and init waits; 0: end of stream, timeout or a malformed stream; negative: init reported a
+ * failure.
+ */
 int lifecycle_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *err);
-/* A protection that could be had and is not in force, by init's own reading.  who: "the engine". */
+/* Fails if init reads that an available protection is not in force.  who: "the engine". */
 int lifecycle_check_limits(const struct pump *p, const char *who, struct brig_error *err);
-/* Lets the program go that init has ready. */
+/* Starts the program that init has prepared. */
 int lifecycle_start_program(struct pump *p, struct brig_error *err);
-/* For `start` of a backend, once the program was started. */
+/* For a backend's start, once the program was started. */
 struct cell_fds lifecycle_fds(const struct pump *p);
-/* Until init has said how it ended, or there is nothing more to hear. */
+/* Waits until init has reported the end, or the stream is over. */
 void lifecycle_await_final(struct pump *p, uint64_t deadline_ns);
 void lifecycle_await_stream_end(struct pump *p, uint64_t deadline_ns);
-/* Until all that the program wrote is here, by init's mark, not by the word of whoever carries it, which comes late. */
+/*
+ * Waits until all output of the program has arrived, according to init's mark; the engine reports the end of the stream
+ * late.
+ */
 bool lifecycle_await_mark(struct pump *p, uint64_t deadline_ns);
-/* on_event of a backend.  CELL_NOTHING and *ret_lost: init is dead without a last word, and why is the backend's to find. */
+/*
+ * For a backend's on_event.  CELL_NOTHING with *ret_lost: init died without reporting the end; the backend has to find
+ * out why.
+ */
 enum cell_event lifecycle_event(struct pump *p, struct exit_info *info, bool *ret_lost, struct brig_error *err);
 void lifecycle_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen, struct cell_usage *ret);
-/* Facts that init has said, at the end or else at the start. */
+/* Facts reported by init, at the end or otherwise at the start. */
 void lifecycle_facts(const struct pump *p, struct facts *ret);
-/* Whether the program had the ids that the plan gives it; false: difference says so. */
+/* Whether the program had the plan's ids; if not, difference says which. */
 bool lifecycle_ids(const struct pump *p, const struct facts *f, char *difference, size_t size);
 
 /* ---- struct backend_ops --------------------------------------------------------------------------- */
 
 /*
- * The members of these names, for every backend of containers: its struct cell has the pump as its first member, so that a
- * pointer to one is a pointer to the other.
+ * Members of struct backend_ops for all container backends.  Their struct cell must have the pump as its first member,
+ * so that a pointer to one is a pointer to the other.
  */
 static inline struct pump *pump_of(struct cell *c)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project in a container.  No mount of the host is shown there: an engine may be elsewhere, and its mounts know neither
- * our ids nor our walls.  So the project travels as a stream of files/pack.h, without what is hidden, into the tmpfs of the
- * workspace, which is larger by as much; and when everybody in the container is dead, init sends the whole workspace back
- * the same way.  It is unpacked into a file system in memory that nobody else can reach and that is gone with its
- * descriptor, however brig ends.
+ * A project in a container.  No host directory is mounted there: an engine may run elsewhere, and its mounts have
+ * neither our id maps nor our confinement.  So the project is sent as a stream of files/pack.h, without hidden files,
+ * into the tmpfs of the workspace, which is enlarged accordingly; when all processes but init are dead, init sends the
+ * whole workspace back the same way.  It is unpacked into a file system in memory that no other process can reach, and
+ * that disappears with its descriptor, however brig ends.
  *
- * Packages travel likewise, into a tmpfs of their own that has exactly their size; they do not come back.
+ * Packages are sent the same way, into their own tmpfs of exactly their size; they are not sent back.
  *
- * What differs from a native cell: hidden files are not there at all, instead of being empty.
+ * Unlike in a native cell, hidden files do not exist at all, instead of being empty.
  */
 #include "backend/container/pump.h"
 
@@ -22,9 +22,12 @@
 #include "files/beneath.h"
 #include "sys/private_fs.h"
 
-#define RECORD_MAX 512 /* head and path of one entry in a stream, on average */
+#define RECORD_MAX 512 /* average size of an entry's head and path in a stream */
 
-/* A tmpfs is memory of the container: trees that leave the program none are refused now, not killed later. */
+/*
+ * A tmpfs is charged to the container's memory: trees that leave none to the program are refused now, instead of killed
+ * later.
+ */
 static int check_size(const struct pump *p, struct brig_error *err)
 {
 	uint64_t memory = p->plan->limits.memory_bytes, room = p->project.room + p->shown.room;
@@ -43,7 +46,7 @@ static int check_size(const struct pump *p, struct brig_error *err)
 		p->project.room ? ", or hide what is not needed with workspace_hide" : ", or use the native backend");
 }
 
-/* Packs a tree into memory; p->project or p->shown. */
+/* Packs a tree into memory, for p->project or p->shown. */
 static int pack_out(struct pump *p, int dir, pack_skip_fn skip, void *arg, struct project_out *ret,
 		    struct brig_error *err)
 {
@@ -73,7 +76,7 @@ static int pack_out(struct pump *p, int dir, pack_skip_fn skip, void *arg, struc
 	return 0;
 }
 
-/* What is hidden, and a folder that a link takes the place of. */
+/* Hidden paths, and a directory that is replaced by a link. */
 static bool is_left_out(void *arg, const char *path, bool is_dir)
 {
 	const struct pump *p = arg;
@@ -97,7 +100,7 @@ int project_pack(struct pump *p, struct brig_error *err)
 	return pack_out(p, w->fd, is_left_out, p, &p->project, err);
 }
 
-/* One tree, and at most one name in the workspace that leads into it: what packages are made of. */
+/* Packages consist of one tree and at most one link in the workspace that leads into it. */
 static bool find_binds(struct pump *p)
 {
 	static const char workspace[] = PLAN_WORKSPACE "/";
@@ -160,7 +163,7 @@ bool tree_take(struct pump *p, const char *body, size_t len)
 
 	if (!p->plan->wants_view || p->tree.ended)
 		return false;
-	/* Long names, which the program chose: what is kept until then is a part of the tree. */
+	/* The program may choose long names: then only a part of the tree is kept. */
 	p->tree.cut |= len > caps.bytes + caps.entries * RECORD_MAX - p->tree.len;
 	if (p->tree.cut)
 		return true;
@@ -233,7 +236,7 @@ void container_cell_left(struct cell *c, backend_left_fn each, void *arg)
 
 /* ---- what an installer left --------------------------------------------------------------------------- */
 
-/* A part of it: an installer's cell is asked for what it left. */
+/* A subdirectory of what an installer's cell has left. */
 int container_cell_open_folder(struct cell *c, const char *name)
 {
 	struct brig_error err = BRIG_ERROR_INIT;

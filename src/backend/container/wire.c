@@ -45,7 +45,7 @@ static void add_number(struct writer *w, uint64_t value, unsigned bytes)
 	add(w, text, bytes);
 }
 
-/* With its NUL, so that it can be used where it lies. */
+/* Includes the NUL, so that the decoder can use the string in place. */
 static void add_text(struct writer *w, const char *s)
 {
 	size_t len = strlen(s) + 1;
@@ -113,7 +113,7 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	size_t meta;
 
 	add(&w, WIRE_MAGIC, strlen(WIRE_MAGIC));
-	add_number(&w, 0, 8); /* the size: known at the end */
+	add_number(&w, 0, 8); /* the size, filled in at the end */
 	add(&w, job->key, sizeof(job->key));
 	add_number(&w, job->flags, 4);
 	add_number(&w, job->family, 4);
@@ -203,7 +203,7 @@ static bool is_shown(const char *path)
 	return strncmp(path, WIRE_SHOWN_TOP, top) == 0 && is_below(path + top);
 }
 
-/* The folder that a tree comes into, and a link in the workspace that leads into it and nowhere else. */
+/* The directory for a tree, and a link in the workspace that leads into that directory and nowhere else. */
 static bool shown_is_sound(const struct wire_job *j)
 {
 	size_t len = strlen(j->shown);
@@ -435,7 +435,7 @@ bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret)
 	return !r.bad && r.at == r.end && is_text <= 1;
 }
 
-/* ---- what a program writes, up to a key ---------------------------------------------------------- */
+/* ---- program output up to a key --------------------------------------------------------------------- */
 
 void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY])
 {
@@ -443,7 +443,7 @@ void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY])
 
 	*m = (struct wire_mark){ .matched = 0 };
 	memcpy(m->key, key, WIRE_KEY);
-	/* fallback[i]: length of the longest proper beginning of the key that also ends its first i+1 bytes. */
+	/* fallback[i]: length of the longest proper prefix of the key that is also a suffix of its first i+1 bytes. */
 	for (unsigned i = 1; i < WIRE_KEY; i++) {
 		while (n > 0 && key[i] != key[n])
 			n = m->fallback[n - 1];
@@ -452,7 +452,7 @@ void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY])
 	}
 }
 
-/* Gives out what was held back in vain: the beginning of the key itself, so there is no copy to keep. */
+/* Returns bytes that turned out not to begin the key.  They equal the beginning of the key, so no copy is needed. */
 static void give_back(struct wire_mark *m, const char **ret, size_t *ret_len)
 {
 	unsigned still = m->fallback[m->matched - 1];
@@ -465,7 +465,7 @@ static void give_back(struct wire_mark *m, const char **ret, size_t *ret_len)
 bool wire_mark_next(struct wire_mark *m, const char **data, size_t *len, const char **ret, size_t *ret_len)
 {
 	while (*len > 0 && !wire_mark_found(m)) {
-		/* Nothing is held back: everything up to the next byte that might begin the key goes out as it is. */
+		/* Nothing is held back: passes on everything up to the next byte that could begin the key. */
 		if (m->matched == 0 && (uint8_t) * *data != m->key[0]) {
 			const char *end = memchr(*data, m->key[0], *len);
 
@@ -510,7 +510,7 @@ static enum wire_item broken(struct wire_reader *r)
 	return WIRE_ITEM_BROKEN;
 }
 
-/* The first section's key: nobody else can have written before. */
+/* The key of the first section: init writes first. */
 static bool match_key1(struct wire_reader *r, const char **data, size_t *len)
 {
 	while (*len > 0 && r->matched < WIRE_KEY) {
@@ -525,7 +525,7 @@ static bool match_key1(struct wire_reader *r, const char **data, size_t *len)
 	return true;
 }
 
-/* Copies up to want bytes in all; true when they are there. */
+/* Copies until there are want bytes in total; true when there are. */
 static bool gather(char *dst, unsigned *have, uint32_t want, const char **data, size_t *len)
 {
 	size_t n = (size_t)min_u64(want - *have, *len);
@@ -583,7 +583,7 @@ enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, 
 			else if (wire_mark_found(&r->tail))
 				r->state = WIRE_IN_TAIL;
 			break;
-		case WIRE_DONE: /* nobody is left who could write */
+		case WIRE_DONE: /* no process is left that could write more */
 		case WIRE_BROKEN:
 			return broken(r);
 		}

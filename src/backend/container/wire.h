@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What brig and a container's init say to each other.  Both ends are in this file's keeping; neither end believes
- * the other: everything is bounded and checked before it is used.  No allocation, no input or output.
+ * The protocol between brig and a container's init.  This file has both ends, and neither trusts the other: everything
+ * is bounded and checked before use.  No allocation, no I/O.
  *
  *	brig to init, on the container's stdin:
  *		head {magic, size of meta}, meta {keys, limits, command, names of files}, the project as a stream of
- *		files/pack.h if there is one, the tree that is shown likewise, contents of the files
- *		then messages {type, 0, 0, 0, length} and as many bytes; the program's own stdin travels in WIRE_INPUT.
- *		End of file, at any time, means that brig is gone or has seen enough: init ends the cell.
+ *		files/pack.h if there is one, likewise the tree that is shown, contents of the files
+ *		then messages {type, 0, 0, 0, length} with as many bytes; the program's own stdin travels in WIRE_INPUT.
+ *		End of file, at any time, means that brig is gone or has finished: init ends the cell.
  *	init to brig, on the container's stderr:
  *		section 1, the very first bytes: key 1, frames, a frame WIRE_END
  *		whatever the program writes to its stderr
  *		section 2, the very last bytes: key 2, frames, a frame WIRE_END
- *	init to brig, on the container's stdout, if brig asks for it when section 2 has arrived:
+ *	init to brig, on the container's stdout, if brig requests it after section 2:
  *		the mark, the very last bytes
  *
- * The keys are 256 random bits each, made for one run.  Key 1 is used up before the program starts.  Key 2 is in no
- * memory that the program could read (init is not dumpable, and exec has replaced the copy that fork made), and when
- * init writes it the program and all it started are dead: so the first occurrence of key 2 is init's, what stands
- * before it is the program's, and nothing behind it is.
+ * Each key is 256 random bits, generated for one run.  Key 1 is used up before the program starts.  Key 2 is in no
+ * memory that the program can read (init is not dumpable, and exec has replaced the copy that fork made), and when init
+ * writes it, the program and everything that it started are dead. So the first occurrence of key 2 is init's,
+ * everything before it is the program's, and nothing after it is.
  *
- * An engine carries the two streams independently of each other and is slow to tell that they have ended.  The mark says
- * it for stdout: 256 more random bits, made and sent to init when nobody else is left who could write them.  Until then
- * nothing of stdout is held back, whatever it looks like.
+ * An engine relays the two streams independently and is slow to report that they have ended.  The mark replaces that
+ * for stdout: 256 more random bits, generated and sent to init when no other process is left that could write them.
+ * Until then nothing of stdout is held back, whatever it looks like.
  */
 #ifndef CONTAINER_WIRE_H
 #define CONTAINER_WIRE_H
@@ -39,10 +39,10 @@
 #define WIRE_HIDDEN_MAX 4096
 #define WIRE_PATH_MAX   1024
 #define WIRE_SHOWN_TOP  "/opt/"
-#define WIRE_BODY_MAX   (32 * KiB) /* of one message or frame */
-#define WIRE_LEFT_FILES 1000       /* that are looked at for it */
-#define WIRE_LEFT_BYTES (48 * KiB) /* of the whole list */
-#define WIRE_PREFIX     8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
+#define WIRE_BODY_MAX   (32 * KiB) /* body of a message or frame */
+#define WIRE_LEFT_FILES 1000       /* examined for the list of remaining files */
+#define WIRE_LEFT_BYTES (48 * KiB) /* the whole list */
+#define WIRE_PREFIX     8          /* {type, 0, 0, 0, length} of a message or frame, little endian */
 
 /* ---- the job ------------------------------------------------------------------------------------ */
 
@@ -50,12 +50,14 @@ enum wire_flag {
 	WIRE_STRICT = 1 << 0, /* the strict system call filter */
 	WIRE_DENY_WRITE_EXEC = 1 << 1,
 	WIRE_WORKSPACE_EXEC = 1 << 2,
-	WIRE_WITHOUT_LANDLOCK = 1 << 3, /* go on if there is none */
-	WIRE_PROJECT = 1 << 4,          /* a project comes before the files */
+	WIRE_WITHOUT_LANDLOCK = 1 << 3, /* continue without Landlock if there is none */
+	WIRE_PROJECT = 1 << 4,          /* a project precedes the files */
 	WIRE_READ_ONLY = 1 << 5,        /* the program may not change its workspace */
 	WIRE_RETURN = 1 << 6,           /* send the workspace back at the end */
-	WIRE_NAME_LEFT = 1 << 7,        /* name the files that are in it at the end */
-	/* A pod's: nobody outside has bounded core files, and processes may be bounded where nobody can read it. */
+	WIRE_NAME_LEFT = 1 << 7,        /* list the files that are in it at the end */
+	/*
+	 * In a pod: the limit for core files is not set from outside, and the limit on processes may not be readable.
+	 */
 	WIRE_IN_POD = 1 << 8,
 	WIRE_FLAGS = (1 << 9) - 1,
 };
@@ -63,7 +65,7 @@ enum wire_flag {
 enum wire_place { WIRE_IN_WORKSPACE, WIRE_IN_TMP, WIRE_PLACES };
 
 struct wire_file {
-	const char *name; /* a path below its place */
+	const char *name; /* path relative to its place */
 	uint32_t place;   /* enum wire_place */
 	uint32_t mode;
 	uint64_t len;
@@ -75,25 +77,25 @@ struct wire_job {
 	uint32_t flags;  /* enum wire_flag */
 	uint32_t family; /* enum syscall_family */
 	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files, pids;
-	uint64_t tree_entries, tree_bytes;   /* ceilings of the project, and of the workspace on its way back */
-	uint64_t room_bytes, room_inodes;    /* of the workspace that are the project's, beyond the limits */
-	uint64_t shown_entries, shown_bytes; /* ceilings of the tree that is shown */
-	uint64_t output_max;                 /* the largest output file that is wanted */
-	const char *shown;                   /* a folder below /opt that a tree is unpacked into; "": there is none */
-	const char *link, *link_to;          /* a link to make in the workspace, into that folder; "": none */
+	uint64_t tree_entries, tree_bytes;   /* upper bounds for the project, and for the workspace on its way back */
+	uint64_t room_bytes, room_inodes;    /* room in the workspace for the project, in addition to the limits */
+	uint64_t shown_entries, shown_bytes; /* upper bounds for the shown tree */
+	uint64_t output_max;                 /* largest permitted output file */
+	const char *shown;                   /* directory below /opt into which a tree is unpacked; "": none */
+	const char *link, *link_to;          /* a link to create in the workspace, into that directory; "": none */
 	const char *output;                  /* name of the file to send back at the end; "": none */
 	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
 	const char *envp[WIRE_ENV_MAX + 1];
-	const char *hidden[WIRE_HIDDEN_MAX + 1]; /* paths of the project that were not sent: they must not be there */
+	const char *hidden[WIRE_HIDDEN_MAX + 1]; /* paths of the project that were not sent, and must not exist */
 	struct wire_file files[WIRE_FILES_MAX];
 	uint32_t n_files;
 };
 
-/* Writes head and meta; the files' contents follow them.  The size, or 0 if it does not fit into size bytes. */
+/* Writes head and meta; the contents of the files follow.  Returns the size, or 0 if it does not fit. */
 size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size);
 /* The size of meta that a head announces, or -1. */
 int64_t wire_head_decode(const char head[WIRE_HEAD]);
-/* Takes meta apart; the strings of *ret lie inside it.  false: it is not one. */
+/* Parses meta; the strings of *ret point into it.  false: malformed. */
 bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret);
 
 /* ---- messages to init --------------------------------------------------------------------------- */
@@ -102,13 +104,13 @@ enum wire_message {
 	WIRE_GO = 1,    /* start the program */
 	WIRE_INPUT,     /* bytes for its stdin */
 	WIRE_INPUT_END, /* no more of them */
-	WIRE_STOP,      /* kill everything and say how it ended */
-	WIRE_MARK,      /* WIRE_KEY bytes: write them to stdout; only when everything is said */
+	WIRE_STOP,      /* kill all processes and report the end */
+	WIRE_MARK,      /* WIRE_KEY bytes to write to stdout; only after section 2 */
 	WIRE_MESSAGES
 };
 
 void wire_prefix(char dst[WIRE_PREFIX], unsigned type, uint32_t len);
-/* false if the padding is not zero or the length is above WIRE_BODY_MAX. */
+/* false if the padding is not zero, or the length exceeds WIRE_BODY_MAX. */
 bool wire_prefix_decode(const char src[WIRE_PREFIX], unsigned *type, uint32_t *len);
 
 /* ---- frames from init --------------------------------------------------------------------------- */
@@ -116,19 +118,19 @@ bool wire_prefix_decode(const char src[WIRE_PREFIX], unsigned *type, uint32_t *l
 enum wire_frame {
 	WIRE_END = 1, /* of the section */
 	WIRE_FAILED,  /* struct wire_failure: nothing was started */
-	WIRE_FACT,    /* one fact, read inside the container */
+	WIRE_FACT,    /* a fact, read inside the container */
 	WIRE_SPACES,  /* struct wire_spaces */
-	WIRE_READY,   /* everything is up; WIRE_GO is awaited */
+	WIRE_READY,   /* set-up is complete; init waits for WIRE_GO */
 	WIRE_EXIT,    /* struct wire_exit */
 	WIRE_OUTPUT,  /* u64: the output file's size; its bytes follow in WIRE_DATA */
 	WIRE_DATA,
 	WIRE_TREE,     /* a piece of the workspace as a stream of files/pack.h */
 	WIRE_TREE_END, /* u64: 0, or the errno that ended it early */
-	WIRE_LEFT,     /* a piece of the list of files: of each a u64, its size, and its path with a NUL */
+	WIRE_LEFT,     /* a piece of the list of files: for each a u64, its size, and its path with NUL */
 	WIRE_FRAMES
 };
 
-/* What init does, in order; a failed step travels as its number. */
+/* Init's steps, in order; a failed step is sent as its number. */
 enum wire_step {
 #define STEP(name, protection, text) WIRE_STEP_##name,
 #include "backend/container/steps.def"
@@ -151,12 +153,12 @@ struct wire_spaces {
 };
 
 struct wire_exit {
-	uint32_t exited; /* else killed by signal */
+	uint32_t exited; /* otherwise killed by a signal */
 	uint32_t value;  /* code or signal */
 	uint32_t expired;
 	uint32_t disk_full;
-	uint64_t run_ns;      /* from the word to start until the end */
-	uint64_t cpu_ns;      /* of the container since then; without a counter, of all that were waited for */
+	uint64_t run_ns;      /* from WIRE_GO until the end */
+	uint64_t cpu_ns;      /* of the container since then; without a counter, of all reaped processes */
 	uint64_t memory_peak; /* of the container; without a counter, of its largest process */
 	uint64_t pids_peak, oom_kills, pids_refused;
 };
@@ -169,11 +171,11 @@ struct wire_fact {
 	const char *source;
 };
 
-/* A section under construction in memory of the caller's. */
+/* A section under construction, in the caller's memory. */
 struct wire_out {
 	char *data;
 	size_t len, cap;
-	bool full; /* something did not fit and was left out whole */
+	bool full; /* something did not fit, and was omitted entirely */
 };
 void wire_put_key(struct wire_out *o, const uint8_t key[WIRE_KEY]);
 void wire_put(struct wire_out *o, enum wire_frame type, const void *body, size_t len);
@@ -189,17 +191,17 @@ bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret);
 bool wire_get_number(const char *body, size_t len, uint64_t *ret);
 bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret);
 
-/* One file of the list of WIRE_LEFT, as bytes; 0: there is no room for it. */
+/* Encodes an entry of WIRE_LEFT; 0: it does not fit. */
 size_t wire_left_encode(uint64_t size, const char *path, char *dst, size_t room);
-/* The next one; false: there is none, or what is there makes no sense. */
+/* Decodes the next entry; false: none, or malformed. */
 bool wire_left_next(const char **data, size_t *len, uint64_t *ret_size, const char **ret_path);
 
-/* ---- what a program writes, up to a key --------------------------------------------------------- */
+/* ---- program output up to a key -------------------------------------------------------------------- */
 
 struct wire_mark {
 	uint8_t key[WIRE_KEY];
-	uint8_t fallback[WIRE_KEY]; /* how much still matches after a mismatch */
-	unsigned matched;           /* bytes of the key that are held back: WIRE_KEY when it is found */
+	uint8_t fallback[WIRE_KEY]; /* length that still matches after a mismatch */
+	unsigned matched;           /* bytes of the key that are held back; WIRE_KEY: found */
 };
 
 void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY]);
@@ -208,12 +210,12 @@ static inline bool wire_mark_found(const struct wire_mark *m)
 	return m->matched == WIRE_KEY;
 }
 /*
- * Moves *data and *len on and finds the next bytes of the program (*ret, *ret_len), valid until the next call; false: all
- * bytes are used up, or the key is found and *data is behind it.  Up to 31 bytes that may be the beginning of the key
- * are held back until it is clear.
+ * Advances *data and *len, and returns the program's next bytes in *ret and *ret_len, valid until the next call; false:
+ * all input is consumed, or the key was found and *data points after it.  Up to 31 bytes that may begin the key are
+ * held back until that is decided.
  */
 bool wire_mark_next(struct wire_mark *m, const char **data, size_t *len, const char **ret, size_t *ret_len);
-/* The stream has ended: bytes of the program that were held back.  Their number. */
+/* At end of file: returns the program's bytes that were held back, and their number. */
 size_t wire_mark_rest(struct wire_mark *m, const char **ret);
 
 /* ---- reading a container's stderr --------------------------------------------------------------- */
@@ -223,10 +225,10 @@ enum wire_state { WIRE_AT_KEY1, WIRE_IN_HEAD, WIRE_IN_GUEST, WIRE_IN_TAIL, WIRE_
 struct wire_reader {
 	enum wire_state state;
 	uint8_t key[WIRE_KEY]; /* key 1 */
-	unsigned matched;      /* bytes of it */
+	unsigned matched;      /* bytes of key 1 matched */
 	struct wire_mark tail; /* key 2 */
 	char prefix[WIRE_PREFIX];
-	unsigned have; /* bytes of the prefix, or of the body */
+	unsigned have; /* bytes of prefix or body received */
 	bool in_body;
 	unsigned type;
 	uint32_t len;
@@ -237,13 +239,13 @@ enum wire_item { WIRE_NOTHING, WIRE_ITEM_GUEST, WIRE_ITEM_FRAME, WIRE_ITEM_BROKE
 
 void wire_reader_init(struct wire_reader *r, const uint8_t key[2][WIRE_KEY]);
 /*
- * Moves *data and *len on and finds the next thing: bytes of the program (*ret, *ret_len), or a frame (*ret_type too),
- * both valid until the next call.  WIRE_NOTHING: all bytes are used up.  WIRE_ITEM_BROKEN: init would not say that;
- * it stays so.  Bytes that may be the beginning of key 2 are held back.
+ * Advances *data and *len, and returns the next item: bytes of the program (*ret, *ret_len), or a frame (also
+ * *ret_type), valid until the next call. WIRE_NOTHING: all input is consumed.  WIRE_ITEM_BROKEN: a protocol error,
+ * which is permanent.  Bytes that may begin key 2 are held back.
  */
 enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type, const char **ret,
 			 size_t *ret_len);
-/* The stream has ended: bytes of the program that were held back.  Their number. */
+/* At end of file: returns the program's bytes that were held back, and their number. */
 size_t wire_rest(struct wire_reader *r, const char **ret);
 
 #endif

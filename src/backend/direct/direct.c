@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * direct/direct.c - running a program without isolation, honestly.
+ * direct/direct.c - running a program without isolation, and reporting that.
  *
  *   supervisor   this process
- *   guard        its child, the parent of all that the program starts (guard.c)
- *   program      an ordinary process of the host, in a scratch folder (scratch.c), with a copy of the project (project.c)
+ *   guard        its child, the parent of everything that the program starts (guard.c)
+ *   program      an ordinary process of the host, in a scratch directory (scratch.c), with a copy of the project
+ *                (project.c)
  *
- * For hosts where nothing better is possible and somebody has decided, by name, to run code all the same.  What it
- * keeps: resource limits of the process, the wall clock, the output cap, a clean environment, no new privileges, no
- * process and no file left behind, and as root user ids that belong to nobody.  What it cannot keep is every other
- * protection: they are in never, so that each result lists them.
+ * For hosts where nothing better is possible and a user has explicitly decided to run code anyway.  It provides:
+ * resource limits of the process, the wall clock, the output limit, a clean environment, no_new_privs, no process and
+ * no file left behind, and for root unused user ids.  All other protections are in NEVER, so each result lists them as
+ * missing.
  *
- * If the supervisor is killed, the guard kills the rest; the folder is found by `brig reap` and by the next run.
+ * If the supervisor is killed, the guard kills the rest; `brig reap` and the next run find the directory.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -33,9 +34,9 @@
 #include "base/wait.h"
 #include "sys/proc.h"
 
-#define CHILD_FD_MIN 16 /* out of the way of what the program's process fills one by one */
+#define CHILD_FD_MIN 16 /* does not collide with the numbers that the program's process fills */
 
-/* Everything but what every program has: no new privileges. */
+/* Everything except no_new_privs, which every program has. */
 #define NEVER ((PROT_BIT(PROT_COUNT) - 1) & ~PROT_BIT(PROT_no_new_privs))
 
 /* ---- the host -------------------------------------------------------------------------------- */
@@ -53,10 +54,10 @@ static int direct_open(const struct settings *set, struct backend_host **ret, pr
 	if (!h)
 		return err_nomem(err);
 	(void)scratch_reap(set, count_cell, NULL,
-			   NULL); /* what killed runs left; theirs, not this one's, if it stays */
+			   NULL); /* left by runs that were killed; what cannot be removed is not this run's concern */
 	h->ids = idmap_find();
 	*ret_missing = NEVER & ~(limits_disk_io(set) ? 0 : PROT_BIT(PROT_disk_io));
-	/* Root has ids to give; taking its own away takes the capabilities with them. */
+	/* Root has ids to assign; with another id the program also loses the capabilities. */
 	if (h->ids.kind == IDMAP_DIRECT)
 		*ret_missing &= ~(PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_no_capabilities));
 	*ret = h;
@@ -68,7 +69,7 @@ static void direct_close(struct backend_host *h)
 	free(h);
 }
 
-/* ---- birth ----------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static int open_socket(int *child, int *ours)
 {
@@ -116,12 +117,12 @@ static int start_guard(struct cell *c)
 	sigset_t all, was;
 	long pid;
 
-	/* Blocked before the fork: a signal for the whole group must not end the guard first. */
+	/* Blocked before the fork: a signal for the whole process group must not kill the guard. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &was);
 	c->own_uts = c->spec.own_ids;
 	args.flags |= c->own_uts ? CLONE_NEWUTS : 0;
-	pid = syscall(SYS_clone3, &args, sizeof(args)); /* no exit signal: a caller's own wait() must not find it */
+	pid = syscall(SYS_clone3, &args, sizeof(args)); /* no exit signal: hidden from the caller's wait() */
 	if (pid < 0 && errno == EPERM && c->own_uts) {
 		c->own_uts = false;
 		args.flags &= ~(uint64_t)CLONE_NEWUTS;
@@ -147,8 +148,8 @@ static int start_guard(struct cell *c)
 }
 
 /*
- * Ids of nobody.  The guard has a namespace for the sake of its number, which no native cell and no other guard has; where
- * that is forbidden its pid must do, counted from the far end of the range.
+ * Unused ids.  The guard has a uts namespace for the sake of its number, which no native cell and no other guard has;
+ * where that is forbidden its pid is used instead, counted from the end of the range.
  */
 static uint64_t own_pair(const struct cell *c)
 {
@@ -174,7 +175,10 @@ static void choose_ids(struct cell *c)
 	c->gid = (gid_t)(m->first_gid + 2 * pair + 1);
 }
 
-/* RLIMIT_NPROC counts all processes of a user: with an id of its own these are the program's, else ours come on top. */
+/*
+ * RLIMIT_NPROC counts all processes of a user: with an id of its own only the program's, otherwise ours have to be
+ * added.
+ */
 static uint64_t process_limit(struct cell *c)
 {
 	uint64_t others = 0;
@@ -305,19 +309,19 @@ static int pump(struct cell *c, struct brig_error *err)
 {
 	struct brig_error scrap = BRIG_ERROR_INIT;
 	struct pollfd p = { .fd = c->guard_pidfd, .events = POLLIN };
-	bool dead = c->guard_pidfd >= 0 && poll(&p, 1, 0) > 0; /* asked first: what it had said by then is read below */
+	bool dead = c->guard_pidfd >= 0 && poll(&p, 1, 0) > 0; /* before draining: see all its reports */
 	int rc = drain(c, &c->go, err ? err : &scrap);
 
 	if (rc == 0)
 		rc = drain(c, &c->ctl, err ? err : &scrap);
 	if (rc == 0 && c->go < 0 && c->let_go)
-		c->started = true; /* its socket ends by exec; of a death before that, the guard tells */
+		c->started = true; /* exec closes the socket; if the process died before that, the guard reports it */
 	if (rc == 0 && dead && !c->ended && !c->gone)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the guard died unexpectedly: the program may have killed it");
 	return rc;
 }
 
-/* Until condition holds or the time is over. */
+/* Waits until *condition holds or the time is over. */
 static int await(struct cell *c, const bool *condition, uint64_t ms, struct brig_error *err)
 {
 	uint64_t deadline = clock_now_ns() + ms * NS_PER_MS;
@@ -337,7 +341,7 @@ static int await(struct cell *c, const bool *condition, uint64_t ms, struct brig
 	}
 }
 
-/* The guard has forked the program, which waits for the word. */
+/* Waits until the guard has forked the program and the program is ready. */
 static int direct_finish(struct cell *c, struct brig_error *err)
 {
 	uint64_t ms = c->spec.plan->limits.startup_ms;
@@ -365,7 +369,7 @@ static enum cell_event direct_on_event(struct cell *c, struct exit_info *info, s
 	return CELL_NOTHING;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static int direct_destroy(struct cell *c, char *leftovers, size_t size);
 
@@ -376,7 +380,7 @@ static int direct_begin(struct backend_host *h, const struct plan *plan, const s
 	char leftovers[256];
 	int rc;
 
-	(void)notify; /* nothing takes long */
+	(void)notify; /* no step takes long */
 	if (!c)
 		return err_nomem(err);
 	c->host = h;
@@ -422,7 +426,7 @@ static uint64_t ticks_to_ns(uint64_t ticks)
 	return ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What a process alone has in memory: shared pages are counted by everyone. */
+/* Memory of this process alone: shared pages would be counted for each process. */
 static uint64_t private_bytes(pid_t pid)
 {
 	char path[32], text[128];
@@ -435,7 +439,7 @@ static uint64_t private_bytes(pid_t pid)
 	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* All that descends from the guard, and what its dead children have used. */
+/* Samples all descendants of the guard, including CPU time of dead children. */
 static void look(struct cell *c, struct sample *ret)
 {
 	struct tree *t = &c->spec.tree;
@@ -479,7 +483,7 @@ static uint64_t direct_cpu_ns(struct cell *c)
 	return c->cpu_ns_seen;
 }
 
-/* Nobody in the kernel kills for want of memory here; the watcher does when a sample shows too much. */
+/* There is no OOM killer for the limit here; the watcher kills when a sample exceeds it. */
 static uint64_t direct_oom_kills(struct cell *c)
 {
 	return c->too_much_memory;
@@ -494,9 +498,9 @@ static int direct_stop(struct cell *c, struct brig_error *err)
 		return 0;
 	look(c, &last);
 	if (c->ctl >= 0)
-		(void)shutdown(c->ctl, SHUT_WR); /* the guard's end of file is the order to stop */
+		(void)shutdown(c->ctl, SHUT_WR); /* end of file tells the guard to stop */
 	rc = proc_reap(&c->guard_pidfd, clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS, NULL);
-	(void)pump(c, NULL); /* how many are left is among its last words */
+	(void)pump(c, NULL); /* its last reports include how many are left */
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc,
 			       "the program's processes did not die within cleanup_timeout_ms (%llu ms)",
@@ -519,7 +523,7 @@ static void release(struct cell *c)
 	close_child_ends(&c->spec);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_closep(fds[i]);
-	proc_leave(&c->guard_pidfd); /* one that did not end in time */
+	proc_leave(&c->guard_pidfd); /* a guard that did not exit in time */
 	tree_close(&c->spec.tree);
 	free(c->spec.argv);
 	free(c->spec.envp);

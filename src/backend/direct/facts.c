@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is in force around a program that nothing isolates, read back from the kernel: its credentials and limits, and
- * that it shares every namespace with us.  What is not there at all (a control group, a root of its own) stays unknown,
- * which counts as not kept.
+ * Facts about a program without isolation, read back from the kernel: its credentials and limits, and which namespaces
+ * it shares with us (all, except uts where the guard has its own).  What does not exist at all (a cgroup, its own root)
+ * stays unknown, which counts as not kept.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-/* The hard limit in one line of /proc/PID/limits: "Max open files    1024    1024    files". */
+/* The hard limit in a line of /proc/PID/limits: "Max open files    1024    1024    files". */
 static bool hard_limit(const char *text, const char *name, uint64_t *ret)
 {
 	const char *line = strstr(text, name);
@@ -28,8 +28,8 @@ static bool hard_limit(const char *text, const char *name, uint64_t *ret)
 }
 
 /*
- * Not prlimit(2): root's program has another user id, and that call wants a privilege which containers lack.  A zombie
- * shows no limits here, but a hard limit cannot be raised, so that it is enough to have read them before.
+ * Not prlimit(2): root's program has another user id, so that call requires a privilege that containers lack.  A zombie
+ * shows no limits here, but a hard limit cannot be raised, so reading it earlier is sufficient.
  */
 static void read_limits(const struct cell *c, struct facts *f)
 {
@@ -106,7 +106,7 @@ void direct_inspect_start(struct cell *c)
 	project_facts(c, &c->early);
 }
 
-/* Two looks: while the program is there, if only as a zombie, and when everything is dead. */
+/* Two looks: while the program exists, possibly as a zombie, and when everything is dead. */
 void direct_read_back(struct cell *c, struct facts *ret)
 {
 	if (c->guard_pidfd >= 0) {

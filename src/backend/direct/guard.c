@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard is a process between the supervisor and the program.  It isolates nothing; it sees to it that nothing
- * outlives a run:
+ * The guard is a process between the supervisor and the program.  It isolates nothing; it ensures that nothing outlives
+ * a run:
  *
  *	it is a subreaper, so whatever the program starts stays among its descendants, however it detaches itself
- *	it keeps the wall clock, so a supervisor that is stopped cannot give the program time
- *	told to stop, or when the supervisor is dead (its socket is at its end), it kills them all, until none is left
+ *	it keeps the wall clock, so a supervisor that is stopped cannot give the program more time
+ *	when it is told to stop, or the supervisor is dead (end of file on its socket), it kills all descendants, until
+ *	none is left
  *
- * The program's process goes through a flat list of steps (steps.def), tells that it is ready, waits for the word, and
- * executes.  A step that fails ends it.  Everything here runs between fork and exec in a copy of a process that may have
- * had threads, and uses nothing that allocates.
+ * The program's process runs a flat list of steps (steps.def), reports that it is ready, waits to be started, and
+ * executes the program.  If a step fails it exits. Everything here runs in a copy of a process that may have threads,
+ * and uses nothing that allocates.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -28,6 +29,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "sys/caps.h"
+#include "sys/scheduling.h"
 
 #define WALL_GRACE_MS    800
 #define PATIENCE_NS      (30 * NS_PER_SEC) /* how long it keeps killing */
@@ -54,7 +56,7 @@ static bool say(int sock, enum guard_kind kind, int value, int sys)
 static int own_session(const struct guard_spec *s UNUSED)
 {
 	umask(022);
-	return setsid() < 0 ? -errno : 0;
+	return setsid() < 0 ? -errno : scheduling_reset();
 }
 
 static int connect_stdio(const struct guard_spec *s)
@@ -64,7 +66,7 @@ static int connect_stdio(const struct guard_spec *s)
 			return -errno;
 	if (dup3(s->go, GO_FD, O_CLOEXEC) < 0 || close_range(GO_FD + 1, ~0U, 0) < 0)
 		return -errno;
-	return guest_reset_signals(NULL); /* what the caller ignores would stay ignored */
+	return guest_reset_signals(NULL); /* signals that the caller ignores would stay ignored */
 }
 
 static int set_rlimits(const struct guard_spec *s)
@@ -72,7 +74,7 @@ static int set_rlimits(const struct guard_spec *s)
 	const struct limits *l = &s->plan->limits;
 	struct guest_confine c = { .n_rlimits = 0 };
 
-	/* A piped core_pattern ignores 0 and starts a helper; the kernel skips it only for 1. */
+	/* A piped core_pattern ignores 0 and starts a helper; only 1 makes the kernel skip it. */
 	guest_add_rlimit(&c, RLIMIT_CORE, 1);
 	guest_add_rlimits(&c, l->open_files, l->disk_bytes, l->cpu_time_ms);
 	guest_add_rlimit(&c, RLIMIT_NPROC, s->nproc);
@@ -98,7 +100,7 @@ static int drop_caps(const struct guard_spec *s UNUSED)
 	return caps_clear();
 }
 
-/* After the ids: changing them clears it. */
+/* After the ids, since changing them clears it. */
 static int die_together(const struct guard_spec *s UNUSED)
 {
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
@@ -108,7 +110,7 @@ static int forbid_privileges(const struct guard_spec *s)
 {
 	struct guest_confine c = { .deny_write_exec = s->plan->deny_write_exec };
 
-	(void)guest_memory_rules(&c); /* a hardening, which a program that nothing isolates can be without */
+	(void)guest_memory_rules(&c); /* optional hardening, for a program without isolation */
 	return guest_no_new_privs(&c);
 }
 
@@ -141,7 +143,7 @@ static _Noreturn void program_main(const struct guard_spec *s)
 			_exit(STEP_EXIT_STATUS);
 		}
 	}
-	/* The word never comes if the supervisor is dead; the guard sees that too. */
+	/* End of file means that the supervisor is dead; the guard notices that too. */
 	if (!say(GO_FD, GUARD_SAYS_READY, 0, 0) || read(GO_FD, &word, 1) != 1)
 		_exit(STEP_EXIT_STATUS);
 	(void)execve(s->argv[0], s->argv, s->envp);
@@ -155,11 +157,11 @@ struct guard {
 	struct guard_spec *s;
 	pid_t program;
 	int children; /* signalfd */
-	bool ended;   /* and told so */
+	bool ended;   /* and reported */
 	uint64_t deadline_ns;
 };
 
-/* Reaps what has ended, but leaves the program itself a zombie: the supervisor still reads its /proc. */
+/* Reaps what has exited, but leaves the program a zombie: the supervisor still reads its /proc entry. */
 static void look_after_children(struct guard *g)
 {
 	while (!g->ended) {
@@ -185,7 +187,7 @@ static int wait_ms(const struct guard *g)
 	return g->ended ? -1 : now >= g->deadline_ns ? 0 : (int)((g->deadline_ns - now) / NS_PER_MS) + 1;
 }
 
-/* Until the supervisor says stop or is dead. */
+/* Returns when the supervisor requests the stop or is dead. */
 static void watch_over(struct guard *g)
 {
 	for (;;) {
@@ -221,7 +223,7 @@ static int kill_pass(struct guard *g)
 	return n;
 }
 
-/* How many are left; 0 if there is no child any more, and therefore no descendant. */
+/* Returns how many are left; 0: no child is left, and therefore no descendant. */
 static int kill_all(struct guard *g)
 {
 	uint64_t deadline = clock_now_ns() + PATIENCE_NS;
@@ -251,7 +253,7 @@ static void close_the_rest(const struct guard_spec *s)
 	const int keep[] = { s->ctl, s->go, s->stdio[0], s->stdio[1], s->stdio[2], s->lock };
 	unsigned from = 3;
 
-	/* Lowest first; the supervisor moved them all above the standard ones. */
+	/* In ascending order; the supervisor moved them all above the standard descriptors. */
 	for (;;) {
 		int next = -1;
 
@@ -267,7 +269,7 @@ static void close_the_rest(const struct guard_spec *s)
 	(void)close_range(from, ~0U, 0);
 }
 
-/* The supervisor knows our pid by now, and has made the workspace belong to ids that follow from it. */
+/* The supervisor knows our pid by now, and has given the workspace to the ids derived from it. */
 static bool await_ids(struct guard_spec *s)
 {
 	uint32_t ids[2];
@@ -287,7 +289,7 @@ _Noreturn void guard_main(struct guard_spec *s)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	close_the_rest(s);
-	(void)setsid(); /* a Ctrl-C is the supervisor's business */
+	(void)setsid(); /* so that a Ctrl-C reaches only the supervisor */
 	g.children = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (g.children < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
 		(void)say(s->ctl, GUARD_SAYS_FAILED, GUARD_fork, errno);
@@ -297,7 +299,7 @@ _Noreturn void guard_main(struct guard_spec *s)
 		_exit(STEP_EXIT_STATUS);
 	g.deadline_ns =
 		clock_now_ns() + (s->plan->limits.startup_ms + s->plan->limits.wall_ms + WALL_GRACE_MS) * NS_PER_MS;
-	/* Not fork(): its handlers belong to the supervisor's libraries. */
+	/* Not fork(): it would run the atfork handlers of the supervisor's libraries. */
 	g.program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (g.program == 0)
 		program_main(s);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project in a direct run: a copy of it in the scratch folder, without what is hidden, which the program may change and
- * which is compared with the project when every process is dead.  It travels as a stream of files/pack.h, as it does
- * into other cells; a thread packs it, because writing waits for reading.  The copy lies on the disk of /tmp: a project
- * that takes more than half of what is free there is refused.
+ * A project in a direct run: a copy in the scratch directory, without hidden files, which the program may change and
+ * which is compared with the project when every process is dead.  It is copied as a stream of files/pack.h, as for
+ * other cells; a thread packs it, because writing blocks until the reader reads.  The copy is on the disk of /tmp: a
+ * project that needs more than half of the free space is refused.
  *
- * What no copy can do is keep the program from the project itself, to which the host's own path leads.  The evidence
- * says so.  Shown read-only, the copy belongs to root if brig is root, and to the program's group, which may read it;
- * an ordinary user's program owns its copy and can give itself back the right to write.
+ * A copy cannot keep the program from the project itself, which is still at its path on the host.  The evidence says
+ * so.  If the project is shown read-only, the copy belongs to root if brig is root, and is readable for the program's
+ * group; an ordinary user's program owns its copy and can make it writable again.
  *
- * Reading back: root's program has ids of its own, and only what belongs to them is the program's.  A hard link to
- * somebody else's file, which old kernels and some settings let everybody make, is put aside: root would read it for
- * somebody who may not.
+ * Reading back: root's program has ids of its own, and only files with these ids are the program's.  A hard link to
+ * another user's file, which old kernels and some settings let any user create, is moved aside: otherwise root would
+ * read a file for a program that may not.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,15 +29,15 @@
 #include "files/walk.h"
 
 #define ENTRIES_MAX 1000000
-#define ASIDE_MAX   10000 /* more is no accident */
+#define ASIDE_MAX   10000 /* more cannot be an accident */
 
-/* ---- in ------------------------------------------------------------------------------------------ */
+/* ---- copying in -------------------------------------------------------------------------------- */
 
 struct packer {
 	const struct plan_workspace *what;
 	struct pack_caps caps;
 	int out;
-	struct brig_error err; /* .code 0: it went well */
+	struct brig_error err; /* .code 0: success */
 };
 
 static void *pack_main(void *arg)
@@ -47,7 +47,7 @@ static void *pack_main(void *arg)
 
 	(void)pack_tree(p->what->fd, &p->caps, plan_workspace_hides, (void *)(uintptr_t)p->what, p->out, &counts,
 			&p->err);
-	fd_closep(&p->out); /* without its last record, if that failed: the reader then gives up */
+	fd_closep(&p->out); /* if packing failed, the last record is missing, and the reader gives up */
 	return NULL;
 }
 
@@ -86,7 +86,7 @@ static int begin_packer(struct packer *p, pthread_t *ret)
 	return -rc;
 }
 
-/* Where it is shown read-only, root keeps the copy. */
+/* Root keeps a copy that is shown read-only. */
 static uint32_t owner_of_copy(const struct cell *c)
 {
 	return c->spec.own_ids ? c->spec.plan->workspace->read_only ? geteuid() : c->uid : UINT32_MAX;
@@ -101,7 +101,7 @@ static int copy(const struct cell *c, struct packer *p)
 	pthread_t thread;
 	int ends[2], rc;
 
-	/* Not a pipe: writing to one without a reader kills. */
+	/* Not a pipe: writing to a pipe without a reader raises SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	p->out = ends[1];
@@ -112,7 +112,7 @@ static int copy(const struct cell *c, struct packer *p)
 		return rc;
 	}
 	rc = unpack_tree(c->scratch.dir, ends[0], &o, &counts);
-	(void)close(ends[0]); /* a packer that still writes ends by this */
+	(void)close(ends[0]); /* ends a packer that still writes */
 	(void)pthread_join(thread, NULL);
 	return rc;
 }
@@ -130,7 +130,7 @@ int project_copy(const struct cell *c, struct brig_error *err)
 	rc = copy(c, &p);
 	if (rc == 0)
 		return 0;
-	/* That the reader went away is no reason but a consequence. */
+	/* A reader that is gone is a consequence of the failure, not its reason. */
 	if (p.err.code && p.err.sys != EPIPE && p.err.sys != ECONNRESET) {
 		*err = p.err;
 		return -err->code;
@@ -141,7 +141,7 @@ int project_copy(const struct cell *c, struct brig_error *err)
 /* ---- read-only ----------------------------------------------------------------------------------- */
 
 struct sealing {
-	bool for_group; /* what the owner may read, the group may, and nobody else */
+	bool for_group; /* the group gets the owner's read permission, others get none */
 	int rc;
 };
 
@@ -181,7 +181,7 @@ int project_seal(const struct cell *c, struct brig_error *err)
 	return s.rc < 0 ? err_set(err, BRIG_E_SYSTEM, -s.rc, "cannot make %s read-only", c->scratch.work) : 0;
 }
 
-/* ---- what can be said of it ---------------------------------------------------------------------- */
+/* ---- facts -------------------------------------------------------------------------------------- */
 
 static const char *rights(const struct cell *c, const struct stat *copy, const struct stat *project)
 {
@@ -217,7 +217,7 @@ void project_facts(const struct cell *c, struct facts *f)
 	fact_text(f, FACT_masks, hides_all(c) ? "not in the copy" : "missing", "%s", c->scratch.work);
 }
 
-/* ---- out ----------------------------------------------------------------------------------------- */
+/* ---- reading back ------------------------------------------------------------------------------- */
 
 struct aside {
 	const struct cell *c;
@@ -225,7 +225,7 @@ struct aside {
 	int rc;
 };
 
-/* One level up, where nothing is read and everything is removed with the folder. */
+/* To the parent directory, which is not read back, and which is removed with everything in it. */
 static enum walk_next put_aside(void *arg, const struct walk_entry *e)
 {
 	struct aside *a = arg;

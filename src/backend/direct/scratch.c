@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder in which a program of the direct backend works: /tmp/brig-direct-<id>, with the workspace, a folder for
- * temporary files and a note of its owner's pid in it.
+ * The directory in which a program of the direct backend works: /tmp/brig-direct-<id>, with the workspace, a directory
+ * for temporary files and its owner's pid.
  *
- * Whoever makes it holds a lock on the folder until it is removed; the kernel lets go of the lock when the last process
- * that holds it dies, so a folder that can be locked has no owner.  The lock cannot be taken in the moment of mkdir: a
- * reaper that comes in between finds a folder without an owner and removes it, holding the lock all the while.  So the
- * maker, once it has the lock, looks whether the folder is still there, and makes it anew if it is not.
+ * Its creator holds a lock on the directory until it is removed; the kernel releases the lock when the last process
+ * that holds it dies, so a directory that can be locked has no owner.  Creating and locking are not atomic: a reaper
+ * that runs in between finds a directory without an owner and removes it, while it holds the lock.  So the creator,
+ * once it has the lock, checks whether the directory still exists, and creates it again if not.
  *
- * What a program leaves may be as deep as it likes.  Removing it follows no link, opens two directories at a time, and
- * instead of descending moves what is deeper up to the top.
+ * A program may leave arbitrarily deep trees.  Removing them follows no link, opens two directories at a time, and
+ * instead of descending moves deeper directories up to the top.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,18 +27,18 @@
 #define PLACE       "/tmp"
 #define PREFIX      "brig-direct-"
 #define MAKE_TRIES  16
-#define REMOVED_MAX 10000000 /* entries of one folder; a program's own limits are far below */
-#define FOLDERS_MAX 4096     /* looked at by one ps or reap */
+#define REMOVED_MAX 10000000 /* entries of one directory; a program's own limits are far below */
+#define FOLDERS_MAX 4096     /* examined by one ps or reap */
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
 struct removal {
 	int top;
-	uint64_t moved;   /* for names that are not taken */
-	uint64_t touched; /* a bound for what somebody might add meanwhile */
+	uint64_t moved;   /* number for a unique name */
+	uint64_t touched; /* counted to bound the work if something adds entries meanwhile */
 };
 
-/* A stream over a directory that is not ours to close. */
+/* A stream over a directory without taking its descriptor. */
 static DIR *open_stream(int dir)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -54,14 +54,14 @@ static bool is_dots(const char *name)
 	return str_eq(name, ".") || str_eq(name, "..");
 }
 
-/* One entry below a directory of the top: removed, or moved up. */
+/* Removes an entry of a subdirectory of the top, or moves it up. */
 static int remove_or_raise(struct removal *r, int dir, const char *name)
 {
 	char raised[32];
 
 	if (unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
 		return 0;
-	(void)!fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW); /* moving a directory writes its ".." */
+	(void)!fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW); /* moving a directory writes to its ".." */
 	(void)snprintf(raised, sizeof(raised), ".raised-%llu", (unsigned long long)r->moved++);
 	return renameat2(dir, name, r->top, raised, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
@@ -88,7 +88,7 @@ static int empty_dir(struct removal *r, const char *name)
 	return rc;
 }
 
-/* One pass over the top; 1 while there may be more. */
+/* One pass over the top; 1: there may be more. */
 static int empty_top(struct removal *r)
 {
 	DIR *d = open_stream(r->top);
@@ -123,7 +123,7 @@ static int remove_folder(int top, const char *path)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* A folder of that name that is ours and locked.  The descriptor or -errno. */
+/* Creates a directory of that name that we own, and locks it.  A descriptor or -errno. */
 static int make_locked(const char *path, mode_t mode)
 {
 	for (int i = 0; i < MAKE_TRIES; i++) {
@@ -143,7 +143,7 @@ static int make_locked(const char *path, mode_t mode)
 	return -EBUSY;
 }
 
-/* The folders on the way are a project's: its links are not followed. */
+/* The directories on the way may be a project's: links are not followed. */
 static int write_file(int dir, const struct plan_file *f, uid_t uid, gid_t gid)
 {
 	AUTO_FD fd = beneath_create(dir, f->name, f->mode);
@@ -173,7 +173,7 @@ int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
 	(void)snprintf(s->path, sizeof(s->path), PLACE "/" PREFIX "%s", id);
 	(void)snprintf(s->work, sizeof(s->work), PLACE "/" PREFIX "%s/work", id);
 	(void)snprintf(s->temp, sizeof(s->temp), PLACE "/" PREFIX "%s/tmp", id);
-	/* Root's program has another id and must be able to pass through; what is inside is the program's alone. */
+	/* Root's program has another id and needs search permission; the contents belong to the program alone. */
 	s->lock = make_locked(s->path, geteuid() == 0 ? 0711 : 0700);
 	if (s->lock < 0) {
 		rc = s->lock;
@@ -190,7 +190,7 @@ int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot fill the scratch folder %s", s->path) : 0;
 }
 
-/* A cell's user has a name, by which git commits where the repository gives none; an id of nobody's has none. */
+/* In a cell the user has a name, with which git commits unless the repository sets one; an unused id has none. */
 static int name_for_git(int dir, uid_t uid, gid_t gid)
 {
 	static const char text[] = "[user]\n\tname = sandbox\n";
@@ -227,7 +227,7 @@ int scratch_remove(struct scratch *s)
 	return rc;
 }
 
-/* ---- those of others --------------------------------------------------------------------------- */
+/* ---- directories of other runs ----------------------------------------------------------------- */
 
 static void describe(int dir, const char *name, const struct stat *st, struct cell_entry *e)
 {
@@ -252,7 +252,7 @@ struct visit {
 	struct brig_error *err;
 };
 
-/* Locked here while it is looked at and removed: its maker, if it is just being made, then makes it anew. */
+/* Locked while it is examined and removed; if it is just being created, its creator then creates it again. */
 static int visit_folder(const struct visit *v, int place, const char *name)
 {
 	AUTO_FD dir = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -260,7 +260,7 @@ static int visit_folder(const struct visit *v, int place, const char *name)
 	struct stat st;
 	int rc;
 
-	/* Only our own: anybody can make a folder of that name in a place that everybody may write to. */
+	/* Only our own: any user can create a directory of that name in /tmp. */
 	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid())
 		return 0;
 	e.orphan = flock(dir, LOCK_EX | LOCK_NB) == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All processes below one, from /proc.  The guard is a subreaper: whatever the program starts, however often it forks
- * and changes its session, stays a descendant of the guard, so this is complete but for what is forked while it is
- * read; who wants to kill reads again until nothing is left.
+ * All descendants of a process, from /proc.  The guard is a subreaper: whatever the program starts, however often it
+ * forks and changes its session, stays a descendant of the guard.  So the result is complete except for processes
+ * forked while /proc is read; to kill all, read again until none is left.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static const char *skip_number(const char *p, uint64_t *ret)
 	return p;
 }
 
-/* "pid (name) S ppid ...": the name may hold anything, so fields are counted from the last parenthesis. */
+/* "pid (name) S ppid ...": the name may contain anything, so fields are counted from the last parenthesis. */
 static bool parse_stat(const char *text, struct tree_row *row)
 {
 	enum { PARENT = 0, UTIME = 10, STIME, CUTIME, CSTIME, FIELDS };
@@ -104,7 +104,7 @@ static void mark(struct tree *t, pid_t root)
 	}
 }
 
-/* Not opendir(): it allocates, and the guard was forked from a process that may have had threads. */
+/* Not opendir(): it allocates, and the guard was forked from a process that may have threads. */
 int tree_read(struct tree *t, pid_t root)
 {
 	struct entry {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan speaks of the cell's paths: the workspace and, for tools that are not below /usr, a place where the file is
- * shown.  Without a cell these are paths of the host, so they are replaced wherever a word has them at the beginning of
- * a path.  Words of the caller are treated alike: a /workspace in them means the same place.
+ * A plan uses the cell's paths: the workspace and, for tools that are not below /usr, the place where a file is
+ * mounted.  Without a cell these must be paths of the host, so they are replaced wherever a path in a word begins with
+ * them.  The caller's words are treated the same: /workspace in them means the same directory.
  *
- * /tmp is the cell's own as well, and here everybody's: whoever made files there could be read as the program's settings
- * (HOME), and what the program makes would stay.  So a variable whose value begins with it means a folder of the scratch
- * folder's; in arguments, which may be text of any kind, it stays what it is.
+ * A cell has its own /tmp, while the host's is shared: files that other users created there could be read as the
+ * program's settings (HOME), and files that the program creates would stay.  So a variable whose value begins with /tmp
+ * refers to a directory in the scratch directory; arguments, which may be any text, are not changed.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static const char *shown_tool(const struct plan *plan, const char *word)
 	return NULL;
 }
 
-/* The pointers first, then the text that they point to. */
+/* The pointers first, then the strings that they point to. */
 static char **lay_out(const struct buf *text, size_t n)
 {
 	char **ret = malloc((n + 1) * sizeof(*ret) + text->len);
@@ -67,7 +67,7 @@ static char **lay_out(const struct buf *text, size_t n)
 	return ret;
 }
 
-/* The rest of a variable in whose value everything is below /tmp; NULL: it is another. */
+/* For a variable whose value is below /tmp, the part after that; NULL: any other. */
 static const char *below_temp(const char *variable)
 {
 	const char *value = strchr(variable, '=');

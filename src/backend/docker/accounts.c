@@ -10,7 +10,7 @@
 #define FIELDS_MAX     7
 #define TAR_BLOCK      512
 
-/* A row of a file, as fields; the copy is cut in place. */
+/* A line of a file, split into fields in place. */
 struct row {
 	char text[LINE_MAX_BYTES];
 	char *field[FIELDS_MAX];
@@ -44,11 +44,11 @@ static bool is_id(const char *text, uint32_t *ret)
 	return true;
 }
 
-/* What is looked for in one file: the row of a name, and numbers in two of its fields. */
+/* A search in one file: the line of a name, with numbers in two of its fields. */
 struct search {
 	const char *file; /* for messages */
 	const char *name;
-	size_t fields; /* that a row has */
+	size_t fields; /* number of fields of a line */
 	size_t second; /* a field with another number; 0: none */
 	bool found;
 	uint32_t id[2];
@@ -72,7 +72,7 @@ static int take_row(struct search *s, const struct row *r, struct brig_error *er
 	return 0;
 }
 
-/* The whole file is read: a second row for the same name must not go unseen. */
+/* Reads the whole file: a second line for the same name must be detected. */
 static int look_up(struct search *s, const char *text, size_t len, struct brig_error *err)
 {
 	const char *end = text + len;
@@ -89,7 +89,7 @@ static int look_up(struct search *s, const char *text, size_t len, struct brig_e
 		size_t n = (size_t)(stop - text);
 		struct row r;
 
-		/* Rows of others may be anything: nobody asked for them. */
+		/* Lines of other names are not checked. */
 		if (n > name_len && memcmp(text, s->name, name_len) == 0 && text[name_len] == ':') {
 			if (n >= sizeof(r.text))
 				return err_set(err, BRIG_E_REFUSED, 0, "the row of '%s' in %s of the image is too long",
@@ -147,7 +147,7 @@ int accounts_find(const struct accounts *a, const char *user, uint32_t *ret_uid,
 	return 0;
 }
 
-/* ---- the stream that an engine packs a file into ------------------------------------------------------- */
+/* ---- the tar stream of a file ----------------------------------------------------------------------- */
 
 static bool octal(const char *text, size_t size, uint64_t *ret)
 {
@@ -171,7 +171,7 @@ int accounts_untar(const char *tar, size_t len, const char **ret, size_t *ret_le
 	enum { SIZE = 124, TYPE = 156 };
 	uint64_t size, padded;
 
-	/* A header of extended attributes may come first; what it says is of no interest. */
+	/* Skips headers with extended attributes. */
 	while (len >= TAR_BLOCK && (tar[TYPE] == 'x' || tar[TYPE] == 'g')) {
 		if (!octal(tar + SIZE, 12, &size) || size > len)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of a user that an image knows by name.  Both files are the image's own, so somebody else wrote them: they
- * are bounded, read strictly, and a name that stands there twice with different numbers, or for root, is refused.
+ * Ids of a user that an image knows by name.  Both files come from the image and are untrusted: they are bounded and
+ * parsed strictly, and a name that occurs twice with different numbers, or that is root, is refused.
  */
 #ifndef DOCKER_ACCOUNTS_H
 #define DOCKER_ACCOUNTS_H
@@ -11,14 +11,14 @@
 #define ACCOUNTS_MAX (256 * KiB) /* of each file */
 
 struct accounts {
-	const char *passwd, *group; /* contents of /etc/passwd and /etc/group; group may be NULL: there is none */
+	const char *passwd, *group; /* contents of /etc/passwd and /etc/group; group may be NULL */
 	size_t passwd_len, group_len;
 };
 
-/* user: "name", "name:group", or a number in place of one of them.  BRIG_E_REFUSED: there is no such, or it is root's. */
+/* user: "name", "name:group", or numbers instead of either.  BRIG_E_REFUSED: not found, or root. */
 int accounts_find(const struct accounts *a, const char *user, uint32_t *ret_uid, uint32_t *ret_gid,
 		  struct brig_error *err);
-/* The one regular file of a tar stream with nothing else in it; its bytes are those of the stream. */
+/* The only regular file in a tar stream that contains nothing else; *ret points into the stream. */
 int accounts_untar(const char *tar, size_t len, const char **ret, size_t *ret_len, struct brig_error *err);
 
 #endif

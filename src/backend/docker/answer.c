@@ -32,7 +32,7 @@ const char *answer_message(char *dst, size_t size, const char *data, size_t len)
 {
 	struct brig_error unused;
 	json_t *v = answer_parse_object(data, len, 0, &unused);
-	const char *text = answer_text(v, "message"); /* Docker; Podman says "cause" besides */
+	const char *text = answer_text(v, "message"); /* Docker's; Podman adds "cause" */
 
 	if (size > 0)
 		dst[0] = '\0';
@@ -99,7 +99,7 @@ int answer_version(const char *data, size_t len, struct engine_about *ret, unsig
 	return rc;
 }
 
-/* The texts of an array into rows of equal width; what is too much is dropped. */
+/* Copies the strings of an array into rows of equal width; drops those that do not fit. */
 static void take_list(char *rows, size_t n_rows, size_t width, const json_t *list)
 {
 	json_t *at;
@@ -174,7 +174,7 @@ int answer_info(const char *data, size_t len, struct engine_host *ret, struct br
 	return 0;
 }
 
-/* An array of texts as one line. */
+/* Joins an array of strings into one line. */
 static void join(char *dst, size_t size, const json_t *list)
 {
 	char text[160];
@@ -232,7 +232,7 @@ int answer_exit(const char *data, size_t len, struct engine_exit *ret, struct br
 
 void answer_progress(const char *data, size_t len, struct answer_progress *ret, char *text, size_t size)
 {
-	/* Where an id may stand: a build's end, an import's. */
+	/* Keys with an id: at the end of a build, of an import. */
 	static const char *const places[] = { "aux.ID", "status" };
 	struct brig_error unused;
 	json_t *v = answer_parse_object(data, len, 0, &unused);
@@ -251,10 +251,10 @@ void answer_progress(const char *data, size_t len, struct answer_progress *ret, 
 	json_decref(v);
 }
 
-/* Counters may need all 64 bits, which JSON integers here do not have: they are read as reals, exact up to 2^53. */
+/* Counters may need all 64 bits, which JSON integers do not have here: they are read as reals, exact up to 2^53. */
 static void take_counter(const json_t *v, const char *path, uint64_t *ret)
 {
-	double value = json_real_value(answer_at(v, path)); /* 0 for anything else */
+	double value = json_real_value(answer_at(v, path)); /* 0 for other types */
 
 	*ret = value <= 0 ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
 }
@@ -274,7 +274,7 @@ int answer_stats(const char *data, size_t len, struct engine_stats *ret, struct 
 	take_counter(v, "pids_stats.current", &ret->pids);
 	take_counter(v, "pids_stats.limit", &ret->pids_limit);
 	when = answer_text_or(v, "read", "");
-	/* What does not run has the zero time of the engine's language. */
+	/* A container that does not run has Go's zero time. */
 	running = when[0] && strncmp(when, "0001-", 5) != 0;
 	json_decref(v);
 	return running ? 0 : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine answers, beyond the reading of JSON (../container/answer.h). */
+/* Parsing an engine's answers, in addition to the JSON helpers of ../container/answer.h. */
 #ifndef DOCKER_ANSWER_H
 #define DOCKER_ANSWER_H
 
@@ -12,15 +12,18 @@
 bool answer_is_id(const char *s);
 /* "sha256:" and 64 lower-case hex digits. */
 bool answer_is_image_id(const char *s);
-/* An image's id with or without its prefix (Podman) into dst, with it.  false: it is none; text may be NULL. */
+/*
+ * Normalizes an image id, with or without its prefix (Podman), to the form with prefix.  false: not an id; text may be
+ * NULL.
+ */
 bool answer_image_id(const char *text, char dst[ENGINE_IMAGE_LEN + 1]);
-/* The engine's own words out of an error's body, or "" */
+/* The engine's message from the body of an error, or "". */
 const char *answer_message(char *dst, size_t size, const char *data, size_t len);
 
-/* "1.41" -> 41; false: it is no such version. */
+/* "1.41" -> 41; false: malformed. */
 bool answer_api(const char *text, unsigned *ret);
 
-/* The bytes of each kind of answer. 0, or negative with err. */
+/* Each parses one kind of answer.  0, or negative with err. */
 int answer_version(const char *data, size_t len, struct engine_about *ret, unsigned *ret_oldest, unsigned *ret_newest,
 		   struct brig_error *err);
 int answer_info(const char *data, size_t len, struct engine_host *ret, struct brig_error *err);
@@ -28,8 +31,8 @@ int answer_created(const char *data, size_t len, char ret_id[ENGINE_ID_LEN + 1],
 		   struct brig_error *err);
 int answer_exit(const char *data, size_t len, struct engine_exit *ret, struct brig_error *err);
 /*
- * One line of the stream that image calls answer with.  text gets what a user wants to read of it, cleaned ("" if
- * nothing); *ret keeps the image's id and the first error, if the line has one.  A line that makes no sense is nothing.
+ * Parses a line of the progress stream of image calls.  text gets the part for users, cleaned ("" if none); *ret keeps
+ * the image's id and the first error, if the line has one. Malformed lines are ignored.
  */
 #define ANSWER_PROGRESS_LINE  (256 * KiB)
 #define ANSWER_PROGRESS_TOTAL (256 * MiB)

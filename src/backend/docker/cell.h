@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One container as a cell, seen from the files of this folder.  docker.c has the story. */
+/* A container as a cell: internal interfaces of this folder.  See docker.c. */
 #ifndef DOCKER_CELL_H
 #define DOCKER_CELL_H
 
@@ -10,10 +10,12 @@
 #include "backend/docker/frames.h"
 #include "base/buf.h"
 
-/* Time for the engine's own part, on top of what the policy gives a cell to come up and to go away. */
+/* Time for the engine's own work, in addition to the policy's limits for starting and removing a cell. */
 #define ENGINE_GRACE_MS 30000
 
-/* The same for a limit of the policy: whoever gives a cell little time does not mean to wait half a minute for the engine. */
+/*
+ * At most ten times the policy's limit: a policy with short limits does not want to wait half a minute for the engine.
+ */
 static inline uint64_t engine_patience_ms(uint64_t policy_ms)
 {
 	return policy_ms + min_u64(ENGINE_GRACE_MS, 10 * policy_ms);
@@ -22,64 +24,64 @@ static inline uint64_t engine_patience_ms(uint64_t policy_ms)
 struct backend_host {
 	const struct settings *set; /* outlives the host */
 	struct engine *engine;
-	bool podman, local; /* of engine_about */
-	char disk[64];      /* with disk_io_bps: node of the disk that its images are on */
+	bool podman, local; /* as in engine_about */
+	char disk[64];      /* with disk_io_bps: device node of the disk that has the engine's images */
 	struct owner_self self;
 };
 
 struct cell {
-	struct pump pump; /* first: container_cell_*() */
+	struct pump pump; /* must be first, see container_cell_*() */
 	struct backend_host *host;
 	const struct plan *plan;
 	struct backend_notice notify;
-	char id[ENGINE_ID_LEN + 1]; /* "": there is no container */
+	char id[ENGINE_ID_LEN + 1]; /* "": no container */
 	char name[64];
-	bool perhaps; /* the engine may have made a container, but has not given its id */
+	bool perhaps; /* the engine may have created a container, but the answer with its id was lost */
 	char image[ENGINE_IMAGE_LEN + 1];
-	bool cold;         /* not to be taken from a pool */
-	bool left_to_pool; /* which removes it when the connection closes */
-	int pool;          /* connection to the pool that it came from; FD_NONE: it was made for this run */
+	bool cold;         /* do not take it from a pool */
+	bool left_to_pool; /* the pool removes it when the connection closes */
+	int pool;          /* connection to the pool that it came from; FD_NONE: created for this run */
 	json_t *asked;     /* the body of the create call */
-	int profile;       /* Podman: memory file with the seccomp profile, which it opens by path; FD_NONE */
-	json_t *before;    /* the engine's description when every wall was up */
+	int profile;       /* Podman: memfd with the seccomp profile, which it opens by path; FD_NONE */
+	json_t *before;    /* the engine's account when init was ready */
 	json_t *after;     /* and after the end */
 	struct http_call *wait;
 	struct frames frames;
 
-	/* the container's control groups, when they are this host's */
+	/* cgroups of the container, if the engine is on this host */
 	int memory, cpu, pids; /* directories */
 	bool v2;
 	uint64_t cpu_base_ns, oom_seen, cpu_seen_ns;
-	struct engine_stats stats; /* the engine's, where there are no directories */
-	struct http_call *asking;  /* for the next ones */
-	bool no_stats;             /* it gives none */
+	struct engine_stats stats; /* from the engine, if there are no directories */
+	struct http_call *asking;  /* a request for the next ones, in progress */
+	bool no_stats;             /* the engine provides none */
 
 	uint64_t changes;         /* in the container's root, outside of its writable places */
-	const char *changes_from; /* NULL: not known */
+	const char *changes_from; /* NULL: unknown */
 	bool stopped;
 	bool violated;
 	char difference[200];
 };
 
-/* map_plan.c: the one place where a plan becomes container settings. */
+/* map_plan.c: the only place where a plan becomes container settings. */
 int map_plan_offer_profile(struct cell *c, struct brig_error *err); /* for Podman, before map_plan_body */
 json_t *map_plan_body(const struct cell *c, struct brig_error *err);
 #define DOCKER_NEVER                                                                                                   \
 	(PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_time_ns) | PROT_BIT(PROT_proc_subset) | \
 	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_user_counts) | PROT_BIT(PROT_socket_memory))
 
-/* map_check.c: compares the engine's account of the container with what was asked.  true if nothing differs. */
+/* map_check.c: compares the engine's account of the container with the request.  true if nothing differs. */
 bool map_check(const json_t *asked, const json_t *found, bool podman, bool ended, char *difference, size_t size);
 
 /* owner.c: containers of dead owners. */
-/* Listed by an engine that has removed it. */
+/* Whether an engine lists a container that it has already removed. */
 bool owner_is_ghost(const json_t *row);
 void owner_sweep(struct backend_host *h);
 int owner_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 int owner_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
-/* container.c: its life. */
-int container_prepare(struct cell *c, struct brig_error *err); /* all that needs no container */
+/* container.c: life cycle. */
+int container_prepare(struct cell *c, struct brig_error *err); /* everything that needs no container */
 int container_create(struct cell *c, struct brig_error *err);
 int container_start(struct cell *c, struct brig_error *err);
 int container_await_ready(struct cell *c, struct brig_error *err);

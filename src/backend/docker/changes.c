@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changed in a container's root.  The engine tells (`docker diff`), but to find out it compares the whole tree with
- * the image's: some hundred milliseconds.  With the overlay driver all changes are in one directory, which the engine
- * names; where it can be read it is read, and only else the engine is asked.  Names are counted, nothing is opened.
+ * What changed in a container's root.  The engine can report it (`docker diff`), but compares the whole tree with the
+ * image for that, which takes some hundred milliseconds.  With the overlay driver all changes are in one directory,
+ * which the engine names; if it is readable it is read, otherwise the engine is asked.  Entries are only counted,
+ * nothing is opened.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,9 +15,9 @@
 #include "base/str.h"
 
 #define DEPTH_MAX 32
-#define COUNT_MAX 100000 /* more is as bad */
+#define COUNT_MAX 100000 /* counting further makes no difference */
 
-/* The writable places and what lies below, and what engine and runtime make as targets of their own mounts. */
+/* The writable places and everything below, and mount points that engine and runtime create. */
 static bool is_expected(const struct cell *c, const char *path)
 {
 	size_t len = strlen(path);
@@ -36,7 +37,7 @@ static bool is_expected(const struct cell *c, const char *path)
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
 		if (str_eq(path, targets[i]))
 			return true;
-	/* The folders on the way to what is shown, and that one itself, on which a tmpfs lies. */
+	/* The parents of the shown tree's mount point, and the mount point itself. */
 	return c->pump.folder && strncmp(c->pump.folder->target, path, len) == 0 &&
 	       (c->pump.folder->target[len] == '/' || c->pump.folder->target[len] == '\0');
 }
@@ -64,7 +65,7 @@ static bool walk_entry(struct walk *w, int dir, const char *name, size_t len, un
 	return !S_ISDIR(st.st_mode) || walk_dir(w, dir, name, len + 1 + n, depth + 1);
 }
 
-/* false: it cannot be told. */
+/* false: unknown. */
 static bool walk_dir(struct walk *w, int parent, const char *name, size_t len, unsigned depth)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

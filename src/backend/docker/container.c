@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a container:
+ * The life cycle of a container:
  *
- *	prepare  the image is found, or built; what will travel to init is packed
- *	create   from the image's id, with everything that map_plan.c writes
- *	attach, wait    before the start, so that no byte and no end can be missed
- *	start    init runs, reads its job, builds what the engine does not, and says that it is ready
- *	inspect  the engine's account is compared with what was asked: a difference ends it here
+ *	prepare  finds or builds the image; packs what will be sent to init
+ *	create   from the image's id, with the settings of map_plan.c
+ *	attach, wait    before start, so that no output and no exit can be missed
+ *	start    init runs, reads its job, sets up what the engine does not, and reports that it is ready
+ *	inspect  the engine's account is compared with the request: a difference ends the run here
  *	go       the program runs
- *	stop     init kills everybody, says how it ended, and goes when our end of its stdin closes; an init that does not
- *	         answer is killed by the engine
+ *	stop     init kills all processes, reports the end, and exits when we close its stdin; the engine kills an init
+ *	that does not answer
  *	inspect  again, and what changed in the root
- *	remove   always; from the first moment its labels say whose it is, so a brig that is killed here leaves
- *	         something that `brig reap` knows
+ *	remove   always; its labels name its owner from the beginning, so if brig is killed, `brig reap` finds the
+ *	container
  */
 #include <poll.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 #include "base/str.h"
 #include "base/wait.h"
 
-#define STOP_PATIENCE_MS 2000 /* for init to kill everybody, before the engine is asked to */
+#define STOP_PATIENCE_MS 2000 /* for init to kill all processes, before the engine is asked to */
 
 static uint64_t from_now(uint64_t ms)
 {
@@ -47,7 +47,7 @@ static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *e
 	return image_ensure(c->host->engine, c->plan->language, &options, deadline_ns, c->image, err);
 }
 
-/* What the engine will be asked for. */
+/* Prepares the request to the engine. */
 static int describe(struct cell *c, struct brig_error *err)
 {
 	int rc = c->host->podman ? map_plan_offer_profile(c, err) : 0;
@@ -59,7 +59,7 @@ static int describe(struct cell *c, struct brig_error *err)
 	return c->asked ? 0 : -err->code;
 }
 
-/* Limits that the engine says it ignores are missing protections; init reads the kernel's word on them later. */
+/* Limits that the engine says it ignores are missing protections; init later reads their values from the kernel. */
 static int create(struct cell *c, struct brig_error *err)
 {
 	char warnings[256] = "";
@@ -71,7 +71,10 @@ static int create(struct cell *c, struct brig_error *err)
 	if (rc < 0) {
 		int status = engine_status(c->host->engine);
 
-		/* Only a clear no means that there is none: an answer that is lost or makes no sense may stand for one. */
+		/*
+		 * Only a definite refusal means that there is no container: a lost or malformed answer may stand for
+		 * one that was created.
+		 */
 		c->perhaps = status < 400 || status >= 500;
 		c->id[0] = '\0';
 	}
@@ -111,11 +114,11 @@ int container_start(struct cell *c, struct brig_error *err)
 	uint64_t all = c->plan->limits.startup_ms + c->plan->limits.wall_ms + c->plan->limits.cleanup_ms;
 	int rc = 0;
 
-	if (pump_turn(&c->pump, err) < 0) /* what fits is on its way while the engine works */
+	if (pump_turn(&c->pump, err) < 0) /* sends as much as fits while the engine works */
 		return -err->code;
 	if (c->pool >= 0)
-		return 0; /* it has been running for long, and the pool sees to its end */
-	/* Podman looks at a container four times a second: asking at the end is faster. */
+		return 0; /* it has been running for a while, and the pool handles its exit */
+	/* Podman checks containers four times a second: asking at the end is faster. */
 	if (!c->host->podman)
 		rc = engine_wait_begin(e, c->id, from_now(all + 4 * (uint64_t)ENGINE_GRACE_MS), &c->wait, err);
 	return rc < 0 ? rc : engine_start(e, c->id, err);
@@ -123,7 +126,7 @@ int container_start(struct cell *c, struct brig_error *err)
 
 /* ---- ready ---------------------------------------------------------------------------------------- */
 
-/* The container ended without a word of init's: what the engine says about that. */
+/* The container ended before init reported anything: reports what the engine knows. */
 static int died_early(struct cell *c, struct brig_error *err)
 {
 	json_t *v = NULL;
@@ -179,7 +182,7 @@ static bool is_running(struct cell *c, struct brig_error *err)
 	return running;
 }
 
-/* The engine needs its moment after the last process is gone. */
+/* The engine needs a moment after the last process has exited. */
 static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 {
 	struct engine_exit how;
@@ -214,7 +217,7 @@ static void look_back(struct cell *c, bool ended)
 	changes_count(c);
 }
 
-/* Half of the time that is left, and not more than init is given: whatever does not end, there is time to look and to say so. */
+/* Half of the remaining time, at most STOP_PATIENCE_MS, so that time is left for the engine. */
 static uint64_t some_time(uint64_t deadline)
 {
 	uint64_t now = clock_now_ns();
@@ -223,10 +226,10 @@ static uint64_t some_time(uint64_t deadline)
 }
 
 /*
- * A program from a pool that has ended in order is dead with all that it started, by init's word, and init has told
- * everything.  What is left is an init that waits for the end of its stdin, and an engine that takes its time to see it
- * go: that can be the pool's business.  The engine is asked for its account before init goes, while the rest of the
- * output is on its way.
+ * A program from a pool that has ended normally is dead with everything that it started, according to init, and init
+ * has reported everything.  What is left is an init that waits for end of file, and an engine that takes its time to
+ * notice its exit: the pool can handle that.  The engine is asked for its account before init exits, while the rest of
+ * the output is in transit.
  */
 static bool leave_to_pool(struct cell *c, uint64_t deadline)
 {
@@ -256,7 +259,7 @@ int container_stop(struct cell *c, struct brig_error *err)
 	if (!c->pump.final && !c->pump.stream_over && pump_message(&c->pump, WIRE_STOP))
 		lifecycle_await_final(&c->pump, from_now(STOP_PATIENCE_MS));
 	deadline = from_now(
-		engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
+		engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is for the engine */
 	engine_set_deadline(e, deadline);
 	(void)stats_oom_kills(c);
 	(void)stats_cpu_ns(c);

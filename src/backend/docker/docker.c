@@ -2,22 +2,23 @@
 /*
  * Cells that are containers of a Docker Engine (or Podman's compatible service).
  *
- * The engine gives what engines can give: namespaces, control groups, a read-only root, no network, a system call
- * filter.  The rest a native cell has, our own init gives from inside (../container/init): Landlock, the exact filter, resource limits,
- * the wall clock, evidence.  The engine is asked what it made before the program starts, and again afterwards
- * (map_check.c); what init reads from the kernel inside outweighs what the engine says.
+ * The engine provides what engines can provide: namespaces, cgroups, a read-only root, no network, a system call
+ * filter.  The rest of a native cell's protections come from our own init, from inside (../container/init): Landlock,
+ * the exact filter, resource limits, the wall clock, evidence.  The engine's account of the container is checked before
+ * the program starts, and again afterwards (map_check.c); what init reads from the kernel inside takes precedence over
+ * it.
  *
- *	docker.c      this: the backend's table
+ *	docker.c      this file: the backend's operations
  *	map_plan.c    plan -> container settings, and what cannot be promised
  *	map_check.c   container settings <- the engine's account
  *	container.c   prepare, create, start, stop, remove
  *	owner.c       ps, reap
  *	stats.c       samples
  *	read_back.c   facts
- *	changes.c     what differs in the root afterwards
+ *	changes.c     differences in the root afterwards
  *	way_out.c     the sockets of the egress proxy in its network
  *
- * What flows between brig and init, and what follows from it, is ../container's, which other backends share.
+ * The protocol between brig and init, and everything based on it, is in ../container, which other backends share.
  */
 #include <assert.h>
 #include <signal.h>
@@ -63,7 +64,7 @@ static void docker_close(struct backend_host *h)
 	free(h);
 }
 
-/* Podman bounds the bytes of a tmpfs but not its inodes, and on cgroup v1 gives no cgroup namespace. */
+/* Podman limits the bytes of a tmpfs but not its inodes, and provides no cgroup namespace on cgroup v1. */
 static protection_set missing_with_podman(const struct backend_host *h)
 {
 	bool v1 = !h->local || access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0;
@@ -72,8 +73,8 @@ static protection_set missing_with_podman(const struct backend_host *h)
 }
 
 /*
- * Containers read from the disk that the engine keeps its images on; their own places are in memory.  Which disk that is
- * can be told of an engine of this host, if its folder is on one.
+ * Containers read from the disk that has the engine's images; their own places are in memory.  For an engine on this
+ * host the disk can be determined, if its directory is on one.
  */
 static bool find_disk(struct backend_host *h)
 {
@@ -132,7 +133,7 @@ static int docker_identify(struct backend_host *h, const char *language, const s
 	return rc;
 }
 
-/* ---- bytes on their way: frames of the engine one way, just bytes the other ------------------------------- */
+/* ---- carrier: frames from the engine, plain bytes to it ----------------------------------------------------- */
 
 static ssize_t write_bytes(struct pump *p, const char *data, size_t len)
 {
@@ -172,14 +173,14 @@ static void cell_clear(struct cell *c, struct backend_host *h, const struct plan
 	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
 }
 
-/* The container and everything else that the cell has. */
+/* Releases the container and everything else of the cell. */
 static int release(struct cell *c, char *leftovers, size_t size)
 {
 	int left = container_remove(c, leftovers, size);
 
 	if (left == 0 && !c->left_to_pool)
 		pool_give_up(c);
-	fd_closep(&c->pool); /* what could not be removed the pool tries again */
+	fd_closep(&c->pool); /* the pool retries what could not be removed */
 	stats_close(c);
 	pump_close(&c->pump);
 	http_call_close(MOVE_PTR(c->wait));
@@ -211,7 +212,7 @@ static int build(struct cell *c, struct brig_error *err)
 	return rc == 0 ? container_await_ready(c, err) : rc;
 }
 
-/* Nothing has run in it: whatever is wrong with a warm one, a container of our own may not have. */
+/* Nothing has run in the warm container: if it has a problem, a new container may not. */
 static int build_cold(struct cell *c, struct brig_error *err)
 {
 	const struct backend_notice notify = c->notify;
@@ -265,7 +266,7 @@ static int docker_begin(struct backend_host *h, const struct plan *plan, const s
 	return 0;
 }
 
-/* What the engine spent on the container before is not the program's. */
+/* Excludes what the engine spent on the container before. */
 static int start_program(struct cell *c, struct brig_error *err)
 {
 	c->cpu_seen_ns = 0;
@@ -290,7 +291,9 @@ static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 	return rc;
 }
 
-/* The group whose files have the count may be gone with its last process: then the engine is asked, which learns it late. */
+/*
+ * The cgroup with the count may have disappeared with its last process: then the engine is asked, which learns it late.
+ */
 static bool was_out_of_memory(struct cell *c)
 {
 	const uint64_t deadline = clock_now_ns() + NS_PER_SEC;
@@ -313,7 +316,7 @@ static bool was_out_of_memory(struct cell *c)
 	return oom;
 }
 
-/* Init is dead without a last word: the OOM killer took it with the rest, or somebody outside killed it. */
+/* Init died without reporting the end: the OOM killer took the whole container, or it was killed from outside. */
 static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
 	if (c->oom_seen == 0 && !was_out_of_memory(c)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of an engine: finding it, agreeing on a version, and the way of every call (struct engine_call): path with
- * everything escaped, deadline, ceiling, status, and one sentence with its fix for each trouble.
+ * The client of an engine: finding it, negotiating a version, and the common part of every call (struct engine_call):
+ * an escaped path, deadline, size limit, status, and for each failure one sentence that says how to fix it.
  */
 #include "backend/docker/engine.h"
 
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-/* ---- sentences ------------------------------------------------------------------------------------ */
+/* ---- error messages -------------------------------------------------------------------------------- */
 
 static const struct {
 	enum engine_trouble trouble;
@@ -29,7 +29,7 @@ int engine_no_answer(struct engine *e, const char *what, enum http_trouble troub
 
 	if (err->code == BRIG_E_NOMEM || err->code == BRIG_E_INTERNAL)
 		return -err->code;
-	/* TLS 1.3: an engine that does not take our certificate may just hang up at the first request. */
+	/* TLS 1.3: an engine that rejects our certificate may just close the connection at the first request. */
 	if (trouble == HTTP_CLOSED && e->tls && !e->about.api)
 		trouble = HTTP_TLS;
 	e->status = 0;
@@ -57,8 +57,8 @@ int engine_nonsense(struct engine *e, const char *what, struct brig_error *err)
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 /*
- * What may stand in a path as a name.  Escaping keeps it in its place on the way; but servers undo that before they look
- * at the path, so that dots and slashes which mean a way up must not be there at all.
+ * Which names may be part of a path.  Escaping keeps a name in its place in transit, but servers decode it before they
+ * interpret the path, so dots and slashes that would lead up must not occur at all.
  */
 static bool is_name(const char *name, const char *extra)
 {
@@ -94,7 +94,7 @@ void call_label(struct engine_call *call, const char *label)
 	if (text)
 		call_query(call, "filters", text);
 	else if (label)
-		call->path.no_memory = true; /* without its filter it would be another question */
+		call->path.no_memory = true; /* without the filter the result would be different */
 	free(text);
 	json_decref(filter);
 }
@@ -118,7 +118,7 @@ char *call_path(const struct engine *e, const struct engine_call *call)
 	return path.no_memory ? NULL : buf_take(&path);
 }
 
-/* Nothing is sent for a name that is none: 0, or negative. */
+/* Nothing is sent if a name is invalid: 0, or negative. */
 int call_check(const struct engine_call *call, struct brig_error *err)
 {
 	char name[64];
@@ -215,9 +215,9 @@ static int no_engine(struct engine *e, struct brig_error *err)
 }
 
 /*
- * Docker says with every answer who it is and what it speaks: asking for its version makes it run each of its helpers,
- * which takes longer than all other questions of a run.  true if that is all there is to know; an engine that is
- * something else, or too new for us to know what it still speaks, is asked.
+ * Docker includes its name and API version in every answer, while asking for its version makes it run each of its
+ * helpers, which takes longer than all other calls of a run.  true if nothing else must be asked; other engines, and
+ * those with a newer API, are asked for the versions that they support.
  */
 static bool introduces_itself(struct engine_about *me, const struct http_answer *answer)
 {
@@ -234,7 +234,7 @@ static bool introduces_itself(struct engine_about *me, const struct http_answer 
 	return true;
 }
 
-/* 1: and it has said who it is. */
+/* 1: the answer included name and version. */
 static int ping(struct engine *e, struct brig_error *err)
 {
 	AUTO_CALL call = CALL_INIT("GET", "reach the container engine");
@@ -253,7 +253,7 @@ static int ping(struct engine *e, struct brig_error *err)
 	return introduces_itself(&e->about, &answer);
 }
 
-/* The newest version that both sides know. */
+/* Selects the newest version that both sides support. */
 static int agree(struct engine *e, unsigned oldest, unsigned newest, struct brig_error *err)
 {
 	struct engine_about *me = &e->about;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the engine is.  What is named (docker_host, then $DOCKER_HOST) is used or refused, never replaced by something
- * else.  If nothing is named, the usual sockets are looked at in a fixed order, and the first that may be used is taken;
- * one that exists but may not be used is taken only if there is no other, so that the message is about it.
+ * The address of the engine.  A configured address (docker_host, then $DOCKER_HOST) is used or refused, never replaced
+ * by another.  If none is configured, the usual sockets are examined in a fixed order, and the first accessible one is
+ * used; one that exists but is not accessible is used only if there is no other, so that the error message is about it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static int set_socket(struct http_target *t, const char *path, struct brig_error
 	return 0;
 }
 
-/* host, host:port, [v6]:port; a path behind it is not taken. */
+/* host, host:port, [v6]:port; without a path. */
 static int set_host(struct http_target *t, const char *text, struct brig_error *err)
 {
 	char host[sizeof(t->host)], *port, *end;
@@ -63,8 +63,10 @@ static bool is_loopback(const char *host)
 	return strncmp(host, "127.", 4) == 0 || str_eq(host, "::1") || str_eq(host, "localhost");
 }
 
-/* With TLS the engine's certificate is always checked, and ours is always shown: an engine that takes anybody would be
- * everybody's root. */
+/*
+ * With TLS the engine's certificate is always verified, and ours is always presented: an engine that accepts any client
+ * would give root to all of them.
+ */
 static int set_tls(struct http_target *t, const struct settings *set, struct brig_error *err)
 {
 	const char *folder = set->docker_cert_path;
@@ -119,7 +121,7 @@ static int set_named(struct http_target *t, const struct settings *set, const ch
 	return rc;
 }
 
-/* The usual places: a variable with a folder, or none, and a path. */
+/* The usual sockets: below a directory from a variable, or absolute. */
 static const struct {
 	const char *variable;
 	const char *path;

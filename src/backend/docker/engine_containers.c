@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "base/wait.h"
 
-#define GONE_PAUSE_MS 20 /* between two looks at a container that is being removed */
+#define GONE_PAUSE_MS 20 /* interval for polling a container that is being removed */
 
-/* A call on a container without anything to send; the answer's body is of no interest. */
+/* A call on a container without a body; the answer's body is ignored. */
 static int simple(struct engine *e, const char *method, const char *what, const char *id, const char *verb,
 		  struct http_answer *answer, struct brig_error *err)
 {
@@ -96,7 +96,7 @@ int engine_attach(struct engine *e, const char *id, bool with_stdin, struct http
 
 static const char wait_what[] = "wait for the container";
 
-/* The engine did not take the call: what it says instead, if that comes in time. */
+/* The engine rejected the call: its answer, if that arrives in time. */
 static int wait_refused(struct engine *e, struct http_call *call, uint64_t deadline_ns, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
@@ -167,9 +167,9 @@ int engine_wait_step(struct http_call *call, struct engine_exit *ret, struct bri
 	return 1;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------------ */
 
-/* POST .../verb that answers 204. */
+/* POST .../verb that is answered with 204. */
 static int verb(struct engine *e, const char *what, const char *id, const char *name, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
@@ -195,7 +195,7 @@ int engine_unpause(struct engine *e, const char *id, struct brig_error *err)
 	return verb(e, "let the container go on", id, "unpause", err);
 }
 
-/* Some versions of Podman have no status of its own for it. */
+/* Some versions of Podman have no status code for it. */
 static bool says_not_running(const struct http_answer *answer)
 {
 	char words[256];
@@ -220,7 +220,7 @@ int engine_kill(struct engine *e, const char *id, const char *signal, struct bri
 	return answer.status >= 300 ? engine_said_no(e, call.what, &answer, err) : 0;
 }
 
-/* Asks until the engine no longer knows the container. */
+/* Polls until the engine no longer knows the container. */
 static int await_gone(struct engine *e, const char *id, uint64_t deadline_ns, struct brig_error *err)
 {
 	static const char what[] = "remove the container";
@@ -264,7 +264,7 @@ int engine_remove(struct engine *e, const char *id, struct brig_error *err)
 	return answer.status >= 300 ? engine_said_no(e, call.what, &answer, err) : 0;
 }
 
-/* Whoever reads the list may rely on ids and labels. */
+/* Callers may rely on ids and labels. */
 static bool is_container_list(const json_t *list)
 {
 	json_t *at;
@@ -287,7 +287,7 @@ int engine_list(struct engine *e, const char *label, json_t **ret, struct brig_e
 	return call_list(e, &call, is_container_list, "containers", ret, err);
 }
 
-/* ---- readings -------------------------------------------------------------------------------------- */
+/* ---- statistics and archives ----------------------------------------------------------------------- */
 
 int engine_stats(struct engine *e, const char *id, struct engine_stats *ret, struct brig_error *err)
 {

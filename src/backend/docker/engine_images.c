@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Engine API's calls on images.  Those that make one answer with a stream of JSON objects, one per line, while they
- * work: progress, at last the id, or an error although the status was 200.
+ * The Engine API's calls for images.  Those that create an image answer with a stream of JSON objects, one per line:
+ * progress, and at the end the id, or an error although the status was 200.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "backend/docker/engine_internal.h"
 #include "base/str.h"
 
-/* ---- the stream of progress -------------------------------------------------------------------------- */
+/* ---- progress stream ------------------------------------------------------------------------------------ */
 
 struct progress {
-	struct answer_progress line; /* what the last lines said */
+	struct answer_progress line; /* result of the lines so far */
 	struct buf buf;
 	size_t total;
 	engine_progress_fn notify;
@@ -50,7 +50,7 @@ static int on_piece(void *arg, const char *data, size_t len)
 	return 0;
 }
 
-/* Sends a, whose answer is such a stream. */
+/* Sends a call whose answer is such a stream. */
 static int call_stream(struct engine *e, struct engine_call *call, struct progress *p, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
@@ -72,7 +72,7 @@ static int call_stream(struct engine *e, struct engine_call *call, struct progre
 	return rc;
 }
 
-/* The id that the stream gave, else the one that the name has now. */
+/* The id from the stream, otherwise the current id of the name. */
 static int settle_id(struct engine *e, const struct progress *p, const char *name, char ret_id[ENGINE_IMAGE_LEN + 1],
 		     struct brig_error *err)
 {
@@ -114,7 +114,7 @@ int engine_image_inspect(struct engine *e, const char *name, json_t **ret, struc
 		v = NULL;
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "the description of an image has no id");
 	}
-	if (v && json_object_set_new(v, "Id", json_string(id)) < 0) { /* with its prefix, whoever answered */
+	if (v && json_object_set_new(v, "Id", json_string(id)) < 0) { /* always with prefix */
 		json_decref(v);
 		return err_nomem(err);
 	}

@@ -9,7 +9,7 @@ static int fail(struct frames *f, enum frame_error error)
 	return -1;
 }
 
-/* A whole header is there: what it announces. */
+/* Parses a complete header. */
 static int open_frame(struct frames *f)
 {
 	const unsigned char *h = f->header;
@@ -42,7 +42,7 @@ int frames_next(struct frames *f, const char **data, size_t *len, enum frame_str
 			*len -= n;
 			return 1;
 		}
-		if (f->have == FRAME_HEADER) /* the last frame is complete: the next header begins */
+		if (f->have == FRAME_HEADER) /* the previous frame is complete */
 			f->have = 0;
 		n = FRAME_HEADER - f->have;
 		if (n > *len)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How an own image is made.  First the registry's way: the Dockerfile that brig carries, with two lines more for PID 1, is
- * given to the engine, which fetches the base.  An engine that cannot reach a registry says so, and then the host's
- * way is taken: this host's own interpreter or compiler with what it needs is packed into a root file system and
- * imported.  Both give an image with the same labels; which way it was is one of them.
+ * How an own image is created.  First from a registry: the engine gets the Dockerfile that brig carries, with two more
+ * lines for PID 1, and fetches the base.  If the engine cannot reach a registry, the image is built from the host: this
+ * host's own interpreter or compiler, with what it needs, is packed into a root file system and imported. Both result
+ * in an image with the same labels; one of them says which way was used.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void json_drop(json_t **j)
 	json_decref(*j);
 }
 
-/* repo and tag out of "repo:tag". */
+/* Splits "repo:tag". */
 static void split_reference(const char *ref, char *repo, size_t repo_size, const char **ret_tag)
 {
 	const char *colon = strrchr(ref, ':');
@@ -45,7 +45,7 @@ static const char *recipe_of(const char *ref)
 	return strrchr(ref, '-') + 1;
 }
 
-/* ---- the registry's way ------------------------------------------------------------------------------- */
+/* ---- from a registry ----------------------------------------------------------------------------------- */
 
 static int write_context(const struct image_row *row, const struct image_options *options, int fd,
 			 struct brig_error *err)
@@ -97,7 +97,7 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 	return engine_image_build(e, &build, ret_id, err);
 }
 
-/* ---- the host's way ------------------------------------------------------------------------------------ */
+/* ---- from the host --------------------------------------------------------------------------------------- */
 
 #define LINE_MAX_LEN 160
 
@@ -119,7 +119,7 @@ static int import(struct engine *e, const struct image_row *row, const char *ref
 	}
 	split_reference(ref, repo, sizeof(repo), &tag);
 	rc = engine_image_import(e, tar, repo, tag, changes, ret_id, err);
-	return rc < 0 ? rc : engine_image_tag(e, ret_id, repo, tag, err); /* Podman forgets the tag */
+	return rc < 0 ? rc : engine_image_tag(e, ret_id, repo, tag, err); /* Podman does not apply the tag */
 }
 
 static int build_from_host(struct engine *e, const struct image_row *row, const char *ref,
@@ -161,7 +161,7 @@ static void explain(struct brig_error *err, const char *name)
 		(void)err_wrap(err, "the image %s cannot be built", name);
 }
 
-/* 0: made, 1: not by this way. */
+/* 0: built, 1: not possible this way. */
 static int try_registry(struct engine *e, const struct image_row *row, const char *ref,
 			const struct image_options *options, char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {

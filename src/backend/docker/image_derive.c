@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image of somebody else, with our PID 1 in it.  A container is made from it and never started, so nothing of the image
- * runs and none of its ONBUILD lines is obeyed; our file is put into it, and it is committed.  The result is kept under
+ * A foreign image with our PID 1 added.  A container is created from it and never started, so nothing of the image runs
+ * and its ONBUILD instructions have no effect; our file is put into it, and it is committed.  The result is kept under
  * a name made of both hashes: the next run with the same image finds it.
  */
 #include <stdio.h>
@@ -22,13 +22,13 @@
 #define DERIVE_PREFIX   "brig-derive-"
 #define DERIVE_STALE_S  600
 
-/* "sha256:" off, and cut: 96 bits of the image's id and 64 of our file's hash. */
+/* Without "sha256:", and shortened: 96 bits of the image's id and 64 of our file's hash. */
 static void derived_tag(const char *base_id, char *dst, size_t size)
 {
 	(void)snprintf(dst, size, "%.24s-%.16s", base_id + strlen("sha256:"), container_init_hash);
 }
 
-/* 1: there is one, and it is what its name says. */
+/* 1: found, and verified by its labels. */
 static int find_derived(struct engine *e, const char *base_id, const char *tag, char ret_id[ENGINE_IMAGE_LEN + 1],
 			struct brig_error *err)
 {
@@ -52,7 +52,7 @@ static int find_derived(struct engine *e, const char *base_id, const char *tag, 
 	return rc;
 }
 
-/* A tar with the one file, in memory: it is small. */
+/* A tar with the one file, which is small, in memory. */
 static int put_init(struct engine *e, const char *container, struct brig_error *err)
 {
 	AUTO_FD fd = tar_temporary(err);
@@ -90,7 +90,7 @@ int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LE
 	}
 	rc = engine_create(e, name, body, ret, NULL, 0, err);
 	json_decref(body);
-	if (rc < 0 && (engine_status(e) < 400 || engine_status(e) >= 500)) { /* it may be there all the same */
+	if (rc < 0 && (engine_status(e) < 400 || engine_status(e) >= 500)) { /* it may have been created nevertheless */
 		struct brig_error ignored = BRIG_ERROR_INIT;
 
 		(void)engine_remove(e, name, &ignored);
@@ -99,8 +99,8 @@ int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LE
 }
 
 /*
- * Containers that a brig left here when it was killed between create and remove.  They were never started; what is left of
- * them is a name, and ten minutes are more than any of them takes.
+ * Removes containers that a brig left when it was killed between create and remove.  They were never started; after ten
+ * minutes none can be in use.
  */
 static void sweep(struct engine *e)
 {

@@ -15,14 +15,14 @@
 #define OWN_MACHINE EM_X86_64
 #endif
 
-/* What the file says of itself, as far as it has been read. */
+/* The parts of the file that were read. */
 struct elf_file {
 	int fd;
 	Elf64_Phdr header[HEADERS_MAX];
 	size_t n_headers;
 	Elf64_Dyn *dynamic;
 	size_t n_dynamic;
-	uint64_t strings, strings_len; /* where its names are: large programs have megabytes of them */
+	uint64_t strings, strings_len; /* the string table: large programs have megabytes of it */
 };
 
 static void elf_file_release(struct elf_file *f)
@@ -30,7 +30,7 @@ static void elf_file_release(struct elf_file *f)
 	free(f->dynamic);
 }
 
-/* Exactly len bytes; false if they are not there. */
+/* Exactly len bytes; false: the file is too short, or an error. */
 static bool read_at(int fd, void *dst, size_t len, uint64_t offset)
 {
 	for (size_t have = 0; have < len;) {
@@ -45,7 +45,7 @@ static bool read_at(int fd, void *dst, size_t len, uint64_t offset)
 	return true;
 }
 
-/* 1: not ours. */
+/* 1: not an ELF file for this architecture. */
 static int read_headers(struct elf_file *f)
 {
 	Elf64_Ehdr e;
@@ -69,7 +69,7 @@ static const Elf64_Phdr *header_of(const struct elf_file *f, Elf64_Word type)
 	return NULL;
 }
 
-/* Where an address of the running program lies in the file. */
+/* Translates a virtual address into a file offset. */
 static bool offset_of(const struct elf_file *f, uint64_t address, uint64_t *ret)
 {
 	for (size_t i = 0; i < f->n_headers; i++) {
@@ -104,7 +104,7 @@ static uint64_t dynamic_value(const struct elf_file *f, Elf64_Sxword tag)
 	return 0;
 }
 
-/* The dynamic section and its strings.  1: a static program has none. */
+/* The dynamic section and its string table.  1: a static program has none. */
 static int read_dynamic(struct elf_file *f)
 {
 	const Elf64_Phdr *h = header_of(f, PT_DYNAMIC);
@@ -125,7 +125,7 @@ static int read_dynamic(struct elf_file *f)
 	return offset_of(f, dynamic_value(f, DT_STRTAB), &f->strings) ? 0 : -ENOEXEC;
 }
 
-/* A name that ends before dst is full. */
+/* A string that fits into dst; false otherwise. */
 static bool take_text(const struct elf_file *f, uint64_t at, char *dst, size_t size)
 {
 	size_t len;
@@ -146,7 +146,7 @@ static int read_needed(const struct elf_file *f, struct elf_needs *ret)
 		case DT_NEEDED:
 			ok = ret->n < ELF_NEEDED_MAX && take_text(f, at, ret->needed[ret->n++], ELF_NAME_MAX);
 			break;
-		case DT_RPATH: /* an older spelling; where there are both, this one does not count */
+		case DT_RPATH: /* the older form; ignored if there is a DT_RUNPATH */
 			if (!ret->runpath[0])
 				ok = take_text(f, at, ret->runpath, sizeof(ret->runpath));
 			break;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How files are found.  Every path is brought into the form in which no folder on the way is a link ("/lib/x" becomes
- * "/usr/lib/x" where /lib is one), so that each file has one entry; the top-level links themselves are entries of
- * their own.  A link is an entry, and what it points at is added in turn.  A file with an ELF header has its loader and
- * libraries added in turn, looked for where the loader would: the file's own run path, then the standard folders.
- * A library that cannot be found is passed over: the files of a folder include modules that nobody can load.
+ * How files are found.  Every path is brought into a form in which no directory on the way is a link ("/lib/x" becomes
+ * "/usr/lib/x" if /lib is one), so that each file has one entry; the top-level links themselves are separate entries.
+ * A link is an entry, and its target is added in turn.  For a file with an ELF header, its loader and libraries are
+ * added in turn, searched where the loader would: the file's own run path, then the standard directories.  A library
+ * that is not found is skipped, since directories contain modules that cannot be loaded anyway.
  */
 #include "backend/docker/image_files.h"
 
@@ -24,7 +24,7 @@
 
 #define FILES_MAX 100000
 #define BYTES_MAX (2 * GiB)
-#define DEPTH_MAX 32 /* of folders, and of links that lead to links */
+#define DEPTH_MAX 32 /* of directories, and of links to links */
 
 #if defined(__aarch64__)
 #define MULTIARCH "aarch64-linux-gnu"
@@ -40,12 +40,12 @@ struct file {
 	unsigned mode;
 	int64_t mtime;
 	uint64_t size;
-	bool walked; /* folder: with everything below, not only as the parent of something */
-	char *text;  /* link: target, plain: host path if it differs, data: the bytes */
+	bool walked; /* directory: with everything below, not only as a parent */
+	char *text;  /* link: target; plain: host path if it differs; data: the bytes */
 };
 
 struct image_files {
-	void *tree; /* tsearch, by path */
+	void *tree; /* tsearch(3) tree, by path */
 	size_t count;
 	uint64_t bytes;
 };
@@ -105,7 +105,7 @@ static struct file *known(const struct image_files *f, const char *path)
 	return at ? *at : NULL;
 }
 
-/* Takes over text.  An entry of that path that is there already stays, unless replace. */
+/* Takes text.  An existing entry for the path stays, unless replace. */
 static int keep(struct image_files *f, const struct file *as, const char *path, char *text, bool replace,
 		struct brig_error *err)
 {
@@ -141,7 +141,7 @@ static int keep(struct image_files *f, const struct file *as, const char *path, 
 	return 0;
 }
 
-/* The folders above path, as they are on the host or, failing that, plain ones. */
+/* Adds the parent directories of path, with the host's modes if they exist there. */
 static int keep_parents(struct image_files *f, const char *path, struct brig_error *err)
 {
 	char above[PATH_MAX];
@@ -202,7 +202,7 @@ int image_files_put_link(struct image_files *f, const char *path, const char *ta
 
 /* ---- finding ------------------------------------------------------------------------------------ */
 
-/* Programs live here; nothing else of the host goes into an image. */
+/* Only these directories of the host may go into an image. */
 static bool is_program_place(const char *path)
 {
 	static const char *const places[] = { "/usr/",   "/bin/",   "/sbin/",   "/lib/",
@@ -214,7 +214,7 @@ static bool is_program_place(const char *path)
 	return false;
 }
 
-/* The top-level link that a path goes through ("/lib"), as an entry of its own. */
+/* Adds the top-level link that a path goes through ("/lib") as a separate entry. */
 static int keep_top_link(struct image_files *f, const char *path, struct brig_error *err)
 {
 	const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
@@ -231,7 +231,7 @@ static int keep_top_link(struct image_files *f, const char *path, struct brig_er
 	return image_files_put_link(f, top, target, err);
 }
 
-/* path with no link among its folders; false if there is no such folder. */
+/* Resolves links in the directory part of path; false: no such directory. */
 static bool canonical(const char *path, char *dst, size_t size)
 {
 	char folder[PATH_MAX], real[PATH_MAX];
@@ -305,7 +305,7 @@ static int add_folder(struct image_files *f, const char *path, const struct stat
 	return rc < 0 ? rc : 0;
 }
 
-/* The library called name, for a file in origin; false if it is nowhere. */
+/* Finds the library of this name for a file in origin; false: not found. */
 static bool find_library(const char *name, const char *origin, const char *runpath, char *dst, size_t size)
 {
 	static const char standard[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH ":/lib64:/usr/lib64:/lib:/usr/lib:"
@@ -365,7 +365,7 @@ static int add_plain(struct image_files *f, const char *path, const struct stat 
 	return rc < 0 ? rc : add_needs(f, path, depth, err);
 }
 
-/* Nothing is left to do for it. */
+/* Already added completely. */
 static bool is_done(const struct image_files *f, const char *path)
 {
 	const struct file *file = known(f, path);
@@ -390,7 +390,7 @@ static int add_path(struct image_files *f, const char *given, const char *except
 		return rc;
 	if (S_ISLNK(st.st_mode))
 		return add_link(f, path, &st, except, depth, err);
-	if (!(st.st_mode & S_IROTH)) /* what not everybody may read stays here */
+	if (!(st.st_mode & S_IROTH)) /* not readable for every user: not added */
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return add_folder(f, path, &st, except, depth, err);
@@ -439,7 +439,7 @@ int image_files_add_as(struct image_files *f, const char *source, const char *pa
 
 struct writing {
 	struct tar tar;
-	char trouble[PATH_MAX]; /* a file that could not be opened */
+	char trouble[PATH_MAX]; /* the first file that could not be opened */
 };
 
 static void write_plain(struct writing *w, const struct file *file)

@@ -15,7 +15,7 @@
 #else
 #define ESBUILD_FILE "@esbuild/linux-x64/bin/esbuild"
 #endif
-#define ESBUILD_PLACE "/opt/brig/esbuild" /* where a cell expects a tool from outside /usr */
+#define ESBUILD_PLACE "/opt/brig/esbuild" /* where a cell expects a tool that is not below /usr */
 
 static const struct file_row {
 	unsigned group;
@@ -27,7 +27,7 @@ static const struct file_row {
 #include "backend/docker/images.def"
 };
 
-/* Mount points: runtimes keep the mode of a folder that is there when they mount a tmpfs on it. */
+/* Mount points: runtimes keep the mode of an existing directory when they mount a tmpfs on it. */
 static const struct {
 	const char *path;
 	unsigned mode;
@@ -36,7 +36,7 @@ static const struct {
 	{ "/tmp", 01777 }, { "/var", 0755 },  { "/workspace", 01777 },
 };
 
-/* What an image has whatever its language.  Names resolve to nothing: there is no network to ask on. */
+/* Files of every image.  Host names do not resolve: there is no network for queries. */
 static const struct {
 	const char *path;
 	const char *text;
@@ -44,7 +44,7 @@ static const struct {
 	{ "/etc/passwd", "root:x:0:0:root:/:/bin/false\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n"
 			 "nobody:x:65534:65534:nobody:/:/bin/false\n" },
 	{ "/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
-	/* Engines that give a container no network may give it no such file either. */
+	/* Engines may omit this file for a container without a network. */
 	{ "/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n" },
 	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
 };
@@ -75,7 +75,7 @@ static void python_name(char *dst, size_t size)
 		}
 }
 
-/* "12" out of x86_64-linux-gnu-gcc-12; "*" where the name does not say. */
+/* "12" from x86_64-linux-gnu-gcc-12; "*" if the name has no version. */
 static void gcc_version(char *dst, size_t size)
 {
 	char real[PATH_MAX];
@@ -123,7 +123,7 @@ static int add_row(const struct file_row *row, struct image_files *f, struct bri
 	return n < 0 ? n : 0;
 }
 
-/* The links at the top that /usr-merged hosts have. */
+/* The top-level links of hosts with a merged /usr. */
 static int add_top(struct image_files *f, struct brig_error *err)
 {
 	static const char *const tops[] = { "/bin", "/sbin", "/lib", "/lib64" };

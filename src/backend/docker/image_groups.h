@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The FILES rows of images.def: what of this host goes into an image. */
+/* The FILES rows of images.def: which of this host's files go into an image. */
 #ifndef DOCKER_IMAGE_GROUPS_H
 #define DOCKER_IMAGE_GROUPS_H
 
@@ -15,12 +15,14 @@ enum image_group {
 	GROUP_CC = 1 << 5,
 };
 
-/* Everything of these groups that this host has, and what every image needs besides.  BRIG_E_REFUSED: something that
- * the image cannot do without is not installed here; err says what. */
+/*
+ * Collects the files of these groups that this host has, and those that every image needs.  BRIG_E_REFUSED: something
+ * required is not installed on this host; err says what.
+ */
 int image_group_collect(unsigned groups, struct image_files *f, struct brig_error *err);
-/* A pattern with its @python@ or @gcc@ filled in; false: there is no room. */
+/* Replaces @python@ and @gcc@ in a pattern; false: dst is too small. */
 bool image_group_expand(const char *pattern, char *dst, size_t size);
-/* The rows themselves, for the recipe's hash. */
+/* Adds the rows themselves, for the recipe's hash. */
 void image_group_hash(struct sha256 *h, unsigned groups);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a registry, pip installs them while the image is built.  From this host, they are those of the host's own Python: a
- * package is known by its folder <name>-<version>.dist-info or .egg-info, whose top_level.txt names its modules, and
- * whose METADATA or requires.txt the packages that it needs, which come along.  Conditions of those are the business of
- * whoever put them on the host; the conditions of the list are checked.
+ * With a registry, pip installs the packages while the image is built.  From this host, they are taken from the host's
+ * own Python: a package is identified by its directory <name>-<version>.dist-info or .egg-info, whose top_level.txt
+ * lists its modules, and whose METADATA or requires.txt lists the packages that it needs, which are included. Their
+ * version conditions are assumed to hold on the host; only the conditions in docker_requirements are checked.
  */
 #include "backend/docker/image_python.h"
 
@@ -47,7 +47,7 @@ void image_python_hash(struct sha256 *h, const struct setting_list *wanted)
 		sha256_add(h, sorted[i], strlen(sorted[i]) + 1);
 }
 
-/* As a list of words, which no shell reads; requirement_parse() has none that JSON would have to escape. */
+/* As a JSON list, so no shell is involved; requirement_parse() admits no characters that JSON would have to escape. */
 void image_python_install(const struct setting_list *wanted, struct buf *dockerfile)
 {
 	if (!wanted || wanted->n == 0)
@@ -61,11 +61,11 @@ void image_python_install(const struct setting_list *wanted, struct buf *dockerf
 
 /* ---- the host's packages ------------------------------------------------------------------------------- */
 
-/* What is still to be found, and what was: each name once. */
+/* Packages found and still to be found, each name once. */
 struct queue {
 	struct image_files *files;
 	struct requirement want[PACKAGES_MAX];
-	char needed_by[PACKAGES_MAX][REQUIREMENT_NAME_MAX + 1]; /* "": the list */
+	char needed_by[PACKAGES_MAX][REQUIREMENT_NAME_MAX + 1]; /* "": docker_requirements */
 	bool optional[PACKAGES_MAX];
 	size_t n, at;
 };
@@ -135,7 +135,7 @@ static bool find(const char *name, struct found *ret)
 	return false;
 }
 
-/* A text of the package's folder; "" if there is none, or if it is not one. */
+/* A file in the package's directory; "" if missing or not a regular file. */
 static char *read_text(const struct found *p, const char *name)
 {
 	char path[2 * PATH_MAX];
@@ -153,7 +153,7 @@ static char *read_text(const struct found *p, const char *name)
 	return text;
 }
 
-/* One line of what it needs: "numpy (>=1.2) ; python_version < '3'" or "numpy>=1.2". */
+/* A requirement line: "numpy (>=1.2) ; python_version < '3'" or "numpy>=1.2". */
 static int note_need(struct queue *q, const char *line, const char *by, struct brig_error *err)
 {
 	size_t len = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
@@ -166,7 +166,7 @@ static int note_need(struct queue *q, const char *line, const char *by, struct b
 	return enqueue(q, &r, by, marker != NULL, err);
 }
 
-/* Lines with a word in front of them, until an empty one or a heading if they have none. */
+/* Handles lines that begin with word; if word is empty, all lines up to the first section heading. */
 static int note_needs(struct queue *q, char *text, const char *word, const char *by, struct brig_error *err)
 {
 	char *save = NULL;
@@ -174,7 +174,7 @@ static int note_needs(struct queue *q, char *text, const char *word, const char 
 
 	for (char *line = strtok_r(text, "\n", &save); line && rc == 0; line = strtok_r(NULL, "\n", &save)) {
 		if (!*word && *line == '[')
-			break; /* of extras, or of other systems */
+			break; /* sections for extras, or for other systems */
 		if (strncmp(line, word, strlen(word)) == 0)
 			rc = note_need(q, line + strlen(word), by, err);
 	}
@@ -192,7 +192,7 @@ static int add_needs(struct queue *q, const struct found *p, const char *name, s
 	return rc < 0 ? rc : note_needs(q, requires, "", name, err);
 }
 
-/* A module, in whatever form it is there; the number of files and folders. */
+/* Adds a module in whatever form it exists; returns the number of matches. */
 static int add_module(struct queue *q, const struct found *p, const char *module, struct brig_error *err)
 {
 	char pattern[2 * PATH_MAX];
@@ -220,7 +220,7 @@ static int add_modules(struct queue *q, const struct found *p, const char *name,
 	}
 	if (sum > 0)
 		return sum;
-	(void)str_copy(own, sizeof(own), name); /* most are called as their module is */
+	(void)str_copy(own, sizeof(own), name); /* most packages are named after their module */
 	for (char *c = own; *c; c++)
 		*c = (char)(*c == '-' ? '_' : *c);
 	return add_module(q, p, own, err);

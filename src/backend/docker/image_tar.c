@@ -11,7 +11,7 @@
 #define BLOCK   512
 #define COLLECT (256 * 1024)
 
-/* POSIX ustar; every text is NUL-padded, every number octal. */
+/* POSIX ustar; every string is NUL-padded, every number octal. */
 struct header {
 	char name[100];
 	char mode[8], uid[8], gid[8];
@@ -68,7 +68,7 @@ static void pad(struct tar *t)
 	put(t, zeros, (BLOCK - t->written % BLOCK) % BLOCK);
 }
 
-/* Splits at a slash so that both halves fit; false if none does. */
+/* Splits at a slash so that both halves fit; false: impossible. */
 static bool put_name(struct header *h, const char *path)
 {
 	size_t len = strlen(path);
@@ -122,7 +122,7 @@ static void fill(struct header *h, char type, unsigned mode, uint64_t size, int6
 	memcpy(h->magic, "ustar\00000", sizeof(h->magic));
 }
 
-/* The entry that holds a name too long for the next one: 'L' for its path, 'K' for its target. */
+/* An entry with a name that is too long for the next one: 'L' for its path, 'K' for its target. */
 static void put_long(struct tar *t, char type, const char *text)
 {
 	struct header h = { .name = "././@LongLink" };

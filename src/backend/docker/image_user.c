@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who `user: node` is, by the image itself.  The engine would look that up as well, but then nobody could compare what it
- * made with what was asked: so /etc/passwd and /etc/group are fetched from a container of the image that is never
- * started, and the numbers are what the cell's own container is made with.
+ * Resolves `user: node` with the image's own accounts.  The engine would do that as well, but the result could not be
+ * compared with the request: so /etc/passwd and /etc/group are fetched from a container of the image that is never
+ * started, and the cell's container is created with the numbers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define ARCHIVE_MAX (ACCOUNTS_MAX + 64 * KiB)
 
-/* The contents of a file of the container into *room; 1: there is none. */
+/* Fetches a file of the container into room; 1: not found. */
 static int fetch(struct engine *e, const char *container, const char *path, struct buf *room, const char **ret,
 		 size_t *ret_len, struct brig_error *err)
 {

@@ -20,7 +20,7 @@
 
 #define BUILD_CEILING (30 * 60 * NS_PER_SEC)
 #define LOCK_PAUSE_MS 50
-#define RECIPE_FORMAT "2" /* changes when the same rows give other files */
+#define RECIPE_FORMAT "2" /* changes if the same rows produce different files */
 
 #define DECLARE(file)                              \
 	extern const unsigned char file##_bytes[]; \
@@ -92,7 +92,7 @@ static void hash_text(struct sha256 *h, const char *text)
 	sha256_add(h, text, strlen(text) + 1);
 }
 
-/* Everything that decides what is in the image, in 16 hex digits. */
+/* A hash of everything that determines the image's contents, 16 hex digits. */
 static void recipe(const struct image_row *row, const struct setting_list *requirements, char dst[17])
 {
 	char hex[SHA256_HEX + 1];
@@ -142,7 +142,7 @@ void image_say(const struct image_options *options, const char *fmt, ...)
 	options->progress(options->arg, line);
 }
 
-/* ---- is it what it should be? --------------------------------------------------------------------- */
+/* ---- verification ----------------------------------------------------------------------------------- */
 
 static void complain(struct image_found *f, const char *fmt, ...) PRINTF(2, 3);
 static void complain(struct image_found *f, const char *fmt, ...)
@@ -151,13 +151,13 @@ static void complain(struct image_found *f, const char *fmt, ...)
 
 	f->state = IMAGE_WRONG;
 	if (f->complaint[0])
-		return; /* the first one is enough to act on */
+		return; /* the first complaint is sufficient */
 	va_start(ap, fmt);
 	(void)vsnprintf(f->complaint, sizeof(f->complaint), fmt, ap);
 	va_end(ap);
 }
 
-/* What no image may have: it would get around the settings of the container or run something of its own. */
+/* Checks for every image: it must not bypass the container's settings or run anything of its own. */
 static void judge_any(const json_t *image, struct image_found *f)
 {
 	char text[64];
@@ -178,7 +178,7 @@ static void judge_any(const json_t *image, struct image_found *f)
 			    "Dockerfile");
 }
 
-/* A label's value; "" if there is none.  Keys hold dots, so answer_at cannot be used. */
+/* A label's value; "" if missing.  Keys contain dots, so answer_at cannot be used. */
 static const char *label_of(const json_t *image, const char *key)
 {
 	const char *value = json_string_value(json_object_get(answer_at(image, "Config.Labels"), key));
@@ -202,7 +202,7 @@ static void judge_own(const json_t *image, const struct image_row *row, const st
 		complain(f, "it has an entrypoint: brig images build --rebuild %s", row->name);
 }
 
-/* What may be a reference: the alphabet of names, tags and digests.  It is percent-encoded as well. */
+/* Permits the characters of names, tags and digests.  The reference is percent-encoded in addition. */
 static bool is_reference(const char *s)
 {
 	size_t len = strlen(s);
@@ -235,7 +235,7 @@ static int look(struct engine *e, const char *ref, const struct image_row *row, 
 	memset(ret, 0, sizeof(*ret));
 	(void)str_copy(ret->ref, sizeof(ret->ref), ref);
 	if (rc < 0 && !row && engine_status(e) == 400)
-		return bad_reference(ref, err); /* the alphabet is right, and the engine still makes nothing of it */
+		return bad_reference(ref, err); /* valid characters, but not a reference for the engine */
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	id = answer_text_or(image, "Id", "");
@@ -270,12 +270,12 @@ int image_look(struct engine *e, const char *name, bool foreign, const struct se
 	return look(e, ref, image_row(name), requirements, ret, NULL, err);
 }
 
-/* ---- getting one ----------------------------------------------------------------------------------- */
+/* ---- creating ---------------------------------------------------------------------------------------- */
 
 /*
- * One builder of an image at a time on this host, so that the second finds it made.  A name of the abstract kind: it goes with
- * its holder, however that ends.  Without it (another network namespace, an hour of waiting) two build the same,
- * which costs time and nothing else.
+ * Lets only one process on this host build an image at a time, so that the others find it built.  An abstract socket
+ * name: it is released with its holder, however that ends. If it does not work (another network namespace, an hour of
+ * waiting), both build the same image, which only costs time.
  */
 static int build_lock(const struct image_row *row, const char *address)
 {
@@ -299,7 +299,7 @@ static int build_lock(const struct image_row *row, const char *address)
 	return fd;
 }
 
-/* Who wants nothing of what is kept wants another image than the one that is there. */
+/* These options ask for an image other than the existing one. */
 static bool must_build(const struct image_options *options)
 {
 	return options->rebuild || options->pull || options->no_cache;
@@ -317,7 +317,7 @@ static int build_own(struct engine *e, const struct image_row *row, const struct
 	rc = look(e, ref, row, options->requirements, &found, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (found.state == IMAGE_GOOD && !must_build(options)) { /* another brig was faster */
+	if (found.state == IMAGE_GOOD && !must_build(options)) { /* another brig has built it meanwhile */
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 		return 0;
 	}

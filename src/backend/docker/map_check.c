@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's account of a container, field by field, against what was asked for.  One table for both looks: before the
- * program starts a difference refuses the run, after the end it convicts it.
+ * Compares the engine's account of a container, field by field, with the request.  One table for both times: before the
+ * program starts a difference refuses the run, after the end it marks the run as violated.
  *
- * An engine may leave out what is empty, and writes some things in its own way; each row says how it is compared.
+ * An engine may omit empty fields, and writes some values in its own way; each row says how it is compared.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,25 +13,25 @@
 #include "base/str.h"
 
 enum how {
-	SAME,     /* the same value; where we asked for something empty, nothing at all is fine, too */
+	SAME,     /* equal; if we asked for something empty, it may also be missing */
 	IMAGE,    /* the same id, with or without "sha256:" */
-	ALL_CAPS, /* "ALL" was dropped, or (Podman) some by name */
-	TMPFS,    /* a tmpfs at the same places, with the same options and none besides */
-	ULIMITS,  /* each that we asked for, as we asked for it */
-	SECURITY, /* no_new_privs, and the very profile */
-	LABELS,   /* ours are there */
-	NONE,     /* must be empty; we asked for nothing */
-	NOT_HOST, /* the text is neither "host" nor another container's */
-	IS_FALSE, /* must be false or left out */
+	ALL_CAPS, /* "ALL" was dropped, or (Podman) capabilities by name */
+	TMPFS,    /* tmpfs at the same places, with the same options and no others */
+	ULIMITS,  /* each that we asked for, as requested */
+	SECURITY, /* no_new_privs, and exactly our profile */
+	LABELS,   /* ours are present */
+	NONE,     /* must be empty */
+	NOT_HOST, /* neither "host" nor another container's */
+	IS_FALSE, /* must be false or missing */
 	NETWORKS, /* no network but "none" */
 };
 
 #define RUNNING 1 /* only while it runs */
 #define ENDED   2 /* only after the end */
-#define DOCKER  4 /* Podman's account leaves it out, or has its own words for it */
+#define DOCKER  4 /* not for Podman, whose account omits it or writes it differently */
 
 static const struct row {
-	const char *asked; /* path in the body of the create call; NULL: nothing was asked */
+	const char *asked; /* path in the body of the create call; NULL: not requested */
 	const char *found; /* path in the engine's description */
 	enum how how;
 	unsigned when; /* 0: always */
@@ -110,7 +110,9 @@ static bool same_image(const json_t *asked, const json_t *found)
 	return str_eq(ours, theirs) || str_eq(ours + sizeof(prefix) - 1, theirs);
 }
 
-/* Podman lists by name what it dropped of its own defaults; that nothing is left is init's word, from the kernel. */
+/*
+ * Podman lists the capabilities of its own defaults that it dropped; init verifies with the kernel that none is left.
+ */
 static bool drops_all(const json_t *found, bool podman)
 {
 	size_t i;
@@ -126,7 +128,7 @@ static bool drops_all(const json_t *found, bool podman)
 	return all || (podman && json_array_size(found) > 0);
 }
 
-/* Every word of one list of options in the other. */
+/* Whether list contains all options in words. */
 static bool has_options(const char *list, const char *words)
 {
 	char word[128];
@@ -155,7 +157,7 @@ static bool has_options(const char *list, const char *words)
 	return true;
 }
 
-/* Podman writes the options in an order of its own, with others between. */
+/* Podman writes the options in another order, and adds some. */
 static bool same_tmpfs(json_t *asked, json_t *found, bool podman)
 {
 	const char *key;
@@ -203,7 +205,7 @@ static bool same_ulimits(const json_t *asked, const json_t *found)
 	return true;
 }
 
-/* Podman may leave the profile out of its account: then init's word has to do. */
+/* Podman may omit the profile from its account: then only init's fact proves it. */
 static bool same_security(const json_t *asked, const json_t *found, bool podman)
 {
 	bool no_new = false, loose = false, profile = podman;
@@ -241,7 +243,7 @@ static bool is_not_host(const json_t *found)
 	return !str_eq(s, "host") && strncmp(s, "container:", 10) != 0 && strncmp(s, "ns:", 3) != 0;
 }
 
-/* Only "none", without an address. */
+/* Only the network "none", without an address. */
 static bool no_networks(json_t *found)
 {
 	const char *key;
@@ -299,7 +301,7 @@ bool map_check(const json_t *asked, const json_t *found, bool podman, bool ended
 
 		if ((r->when == ENDED && !ended) || (r->when == RUNNING && ended) || (r->when == DOCKER && podman))
 			continue;
-		/* A runtime that we did not ask for is the engine's default, whatever that is called. */
+		/* If no runtime was requested, the engine's default may have any name. */
 		if (str_eq(r->found, "HostConfig.Runtime") && !want)
 			continue;
 		if (holds(r, want, have, podman))

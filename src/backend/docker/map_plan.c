@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one place where a plan becomes container settings.  Every field that could widen a cell is written out, also where
- * the value is the engine's default today: defaults change, and what is written can be compared (map_check.c).
+ * The only place where a plan becomes container settings.  Every field that could widen a cell is explicit, even if the
+ * value is the engine's default: defaults change, and only explicit fields can be compared (map_check.c).
  *
- * What Docker cannot promise, on any engine, is DOCKER_NEVER (cell.h):
+ * Protections that Docker cannot promise, on any engine, are in DOCKER_NEVER (cell.h):
  *
  *	user_ns, id_separation  uid 1000 inside is uid 1000 of the host, for init and program alike, unless the engine
- *	                        remaps ids or is rootless; a container cannot ask for it
+ *	remaps ids or is rootless; a container cannot request that
  *	time_ns                 the engine has no such setting: the program sees the host's uptime
- *	proc_subset             /proc is the engine's, with masks over what tells of the machine (masks.def), not subset=pid
+ *	proc_subset             /proc is the engine's, with masks over files that describe the machine (masks.def), not
+ *	subset=pid
  *	nested_userns           the sysctl is the host's; only the two system call filters forbid user namespaces
- *	user_counts             likewise: what the program takes is taken from uid 1000 of the host
- *	socket_memory           cgroup v1 has a limit of its own for it, which the engine does not set
+ *	user_counts             likewise: what the program uses is charged to uid 1000 of the host
+ *	socket_memory           cgroup v1 has a separate limit for it, which the engine does not set
  */
 #include <stdio.h>
 #include <string.h>
@@ -43,8 +44,9 @@ static json_t *number(uint64_t n)
 }
 
 /*
- * A place that the program may write to.  Podman takes no owner for a tmpfs; then the place is everybody's, and there is
- * nobody else.  Nor does it take a number of inodes: the memory limit, which they count against, has to do.
+ * A place that the program may write to.  Podman accepts no owner for a tmpfs; then the place is writable for all
+ * users, of which the container has one.  Nor does it accept a number of inodes: only the memory limit, to which they
+ * are charged, bounds them.
  */
 static json_t *writable(const struct cell *c, bool is_exec, uint64_t bytes, uint64_t inodes, bool is_owned)
 {
@@ -66,13 +68,15 @@ static json_t *tmpfs(const struct cell *c)
 	struct place_sizes s = lifecycle_places(&c->plan->limits);
 	json_t *v = json_object();
 
-	s.bytes[0] += c->pump.project.room; /* the limits are for what the program adds */
+	s.bytes[0] += c->pump.project.room; /* the limits apply to what the program adds */
 	s.inodes[0] += c->pump.project.entries;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		(void)json_object_set_new(
 			v, names[i],
 			writable(c, i < 2 && c->plan->workspace_exec, s.bytes[i], s.inodes[i], /* is_owned= */ i == 0));
-	/* What is shown is unpacked there by init, and closed by the rules of Landlock; its libraries are executed. */
+	/*
+	 * Init unpacks the shown tree there, and Landlock rules forbid writing to it; its libraries must be executable.
+	 */
 	if (c->pump.folder)
 		(void)json_object_set_new(v, c->pump.folder->target,
 					  writable(c, /* is_exec= */ true, max_u64(c->pump.shown.room, 4 * KiB),
@@ -80,7 +84,7 @@ static json_t *tmpfs(const struct cell *c)
 	/* Podman would make these writable, without a limit. */
 	for (size_t i = 0; c->host->podman && i < ARRAY_LEN(closed); i++)
 		(void)json_object_set_new(v, closed[i], json_string(closed_options));
-	/* The engine would mount a writable queue file system there. */
+	/* The engine would mount a writable mqueue file system there. */
 	(void)json_object_set_new(v, "/dev/mqueue",
 				  json_string(c->host->podman
 						      ? closed_options
@@ -95,13 +99,15 @@ static json_t *ulimits(const struct cell *c)
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
+		/* A piped core_pattern ignores 0 and starts a helper on the host; only 1 makes the kernel skip it. */
 		{ "core", 1 },
 		{ "nofile", plan->limits.open_files },
 		{ "fsize", plan->limits.disk_bytes },
 		{ "stack", 8 * MiB },
 		{ "memlock", 64 * KiB },
-		/* The last one is for Podman, which raises what is not named to more than it may. */
+		/*
+		 * The last one is for Podman, which raises limits that are not named, to more than it is permitted to.
+		 */
 		{ "nproc", 16384 },
 	};
 	size_t n = ARRAY_LEN(rows) - (c->host->podman ? 0 : 1);
@@ -123,7 +129,7 @@ static const char *profile_of(const struct plan *plan)
 	return docker_profile[plan->family][plan->profile == SECCOMP_PROFILE_STRICT];
 }
 
-/* Podman wants the path of a file with the profile, which it reads while it creates: one in memory, that goes with us. */
+/* Podman requires the path of a file with the profile, which it reads during create: a memfd of ours. */
 int map_plan_offer_profile(struct cell *c, struct brig_error *err)
 {
 	const char *profile = profile_of(c->plan);
@@ -135,8 +141,8 @@ int map_plan_offer_profile(struct cell *c, struct brig_error *err)
 }
 
 /*
- * Docker takes the profile's text, Podman the name of a file on its own host: one in memory has a name while we hold it.
- * A distant Podman keeps its own profile around the container; init's filter around the program is ours in any case.
+ * Docker takes the profile's text, Podman the path of a file on its own host: a memfd has a path while we hold it open.
+ * A remote Podman applies its own profile to the container; init's filter for the program is ours in any case.
  */
 static void add_profile(struct buf *option, const struct cell *c)
 {
@@ -159,7 +165,7 @@ static const char *const read_only[] = {
 #include "backend/container/masks.def"
 };
 
-/* Podman takes them as another option: its Docker interface leaves MaskedPaths out. */
+/* For Podman they are another option: its Docker interface ignores MaskedPaths. */
 static void add_masks(json_t *security, const struct cell *c)
 {
 	AUTO_BUF option = BUF_INIT(8 * KiB);
@@ -180,7 +186,7 @@ static json_t *paths(const char *const *path, size_t n)
 	return list;
 }
 
-/* The texts of the engine's --security-opt. */
+/* The strings of the engine's --security-opt. */
 static json_t *security(const struct cell *c)
 {
 	AUTO_BUF option = BUF_INIT(MiB);
@@ -214,15 +220,15 @@ static json_t *named(const char *key, const char *value)
 static void add_resources(json_t *v, const struct limits *l)
 {
 	(void)json_object_set_new(v, "Memory", number(l->memory_bytes));
-	(void)json_object_set_new(v, "MemorySwap", number(l->memory_bytes)); /* both together: no swap */
+	(void)json_object_set_new(v, "MemorySwap", number(l->memory_bytes)); /* memory and swap together: no swap */
 	(void)json_object_set_new(v, "PidsLimit", number(l->pids));
 	(void)json_object_set_new(v, "CpuPeriod", number(CPU_PERIOD_US));
 	(void)json_object_set_new(v, "CpuQuota", number(l->cpu_percent * (CPU_PERIOD_US / 100)));
 	(void)json_object_set_new(v, "OomKillDisable", json_false());
-	(void)json_object_set_new(v, "OomScoreAdj", number(0)); /* the program offers itself; init is to survive it */
+	(void)json_object_set_new(v, "OomScoreAdj", number(0)); /* the program sets its own; init must survive it */
 }
 
-/* For both directions alike; what is not asked for is written out as nothing. */
+/* For both directions; explicitly empty if there is no limit. */
 static void add_disk_io(json_t *v, const struct cell *c)
 {
 	static const char *const names[] = { "BlkioDeviceReadBps", "BlkioDeviceWriteBps" };
@@ -271,7 +277,7 @@ static json_t *host_config(const struct cell *c)
 	add_isolation(v, c);
 	(void)json_object_set_new(v, "Ulimits", ulimits(c));
 	(void)json_object_set_new(v, "Tmpfs", tmpfs(c));
-	(void)json_object_set_new(v, "Init", json_false()); /* ours is PID 1 */
+	(void)json_object_set_new(v, "Init", json_false()); /* PID 1 is ours */
 	(void)json_object_set_new(v, "LogConfig", named("Type", "none"));
 	(void)json_object_set_new(v, "AutoRemove", json_false()); /* it is inspected after its end */
 	(void)json_object_set_new(v, "RestartPolicy", named("Name", "no"));
@@ -295,19 +301,21 @@ json_t *map_plan_body(const struct cell *c, struct brig_error *err)
 	(void)json_object_set_new(v, "Image", json_string(c->image));
 	(void)json_object_set_new(v, "Entrypoint", list_of(CONTAINER_INIT_PATH));
 	(void)json_object_set_new(v, "Cmd", list_of(NULL));
-	(void)json_object_set_new(v, "Env", list_of(NULL)); /* the program's comes with the job */
+	(void)json_object_set_new(v, "Env", list_of(NULL)); /* the program's environment comes with the job */
 	(void)json_object_set_new(v, "WorkingDir", json_string("/"));
 	(void)json_object_set_new(v, "User", text("%u:%u", c->plan->uid, c->plan->gid));
 	(void)json_object_set_new(v, "Hostname", json_string("cell"));
 	(void)json_object_set_new(v, "Domainname", json_string(""));
 	(void)json_object_set_new(v, "Tty", json_false());
 	(void)json_object_set_new(v, "OpenStdin", json_true());
-	(void)json_object_set_new(v, "StdinOnce", json_true()); /* our end of it is init's lifeline */
+	(void)json_object_set_new(v, "StdinOnce", json_true()); /* when our end closes, init sees end of file */
 	(void)json_object_set_new(v, "AttachStdin", json_true());
 	(void)json_object_set_new(v, "AttachStdout", json_true());
 	(void)json_object_set_new(v, "AttachStderr", json_true());
-	/* Without it Docker starts helpers for a network that is not there, which doubles the time of a run.  The price:
-	 * /etc/hosts is empty, so the name localhost has no address. */
+	/*
+	 * Otherwise Docker starts helpers for a network that does not exist, which doubles the time of a run.  The
+	 * price: /etc/hosts is empty, so the name localhost has no address.
+	 */
 	(void)json_object_set_new(v, "NetworkDisabled", json_true());
 	(void)json_object_set_new(v, "StopSignal", json_string("SIGKILL"));
 	(void)json_object_set_new(v, "StopTimeout", number(0));

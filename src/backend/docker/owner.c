@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's containers that brig has made, alive or left behind (../container/owner.h says whose they are). */
+/* The engine's containers that brig created, running or orphaned (owners: ../container/owner.h). */
 #include <string.h>
 #include <time.h>
 
@@ -12,8 +12,9 @@
 #define SWEEP_MS 2000
 
 /*
- * Docker 20.10 goes on listing some containers whose removal it has done, after their brig was killed in it, as long as the
- * engine lives: without a name, and unknown to it when it is asked for them.  There is nothing left to show or to remove.
+ * Docker 20.10 keeps listing some containers whose removal it has finished, if their brig was killed meanwhile, until
+ * the engine is restarted: without a name, and unknown when they are inspected.  There is nothing left to show or to
+ * remove.
  */
 bool owner_is_ghost(const json_t *row)
 {
@@ -32,7 +33,7 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	*ret = (struct cell_entry){ .owner = 0 };
 	if (owner_is_ghost(row) || !owner_read(labels, &o))
 		return false;
-	/* A pool's container is the pool's until somebody has claimed it. */
+	/* A container of a pool belongs to the pool until it is claimed. */
 	ret->waiting = owner_label(labels, LABEL_POOL)[0] != '\0' &&
 		       !pool_record_read(owner_label(labels, LABEL_POOL), o.uid, answer_text_or(row, "Id", ""), &o.pid,
 					 &o.start);
@@ -52,7 +53,7 @@ static void set_deadline(struct backend_host *h, uint64_t ms, uint64_t until_ns)
 	engine_set_deadline(h->engine, until_ns ? until_ns : clock_now_ns() + engine_patience_ms(ms) * NS_PER_MS);
 }
 
-/* until_ns: no longer than this in all; 0: as long as the settings allow for each. */
+/* until_ns: limit for all containers together; 0: only the settings' limits for each. */
 static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *arg, uint64_t until_ns,
 		struct brig_error *err)
 {
@@ -100,7 +101,10 @@ static int with_engine(const struct settings *set, bool remove, cell_entry_fn ea
 	return rc;
 }
 
-/* What a killed brig left is gone before the next one begins, if that is quickly done; else `brig reap` says why not. */
+/*
+ * Removes what a killed brig left before the next run begins, if that is quick; otherwise `brig reap` reports the
+ * problem.
+ */
 void owner_sweep(struct backend_host *h)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;

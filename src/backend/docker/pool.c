@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool: a process that keeps containers warm and gives each to one run.
+ * The pool: a process that keeps containers warm and gives each of them to one run.
  *
- *	keeper    this thread: answers claims, at once and without the engine, and sees who goes away
- *	filler    a second thread with an engine of its own: makes containers, removes used and stale ones
+ *	keeper    this thread: answers claims, immediately and without the engine, and notices closed connections
+ *	filler    a second thread with its own engine connection: creates containers, removes used and stale ones
  *
- * A warm container is started and its init waits for its job, so a claim saves create, attach and start.  It is not paused:
- * init sleeps in read(2) and uses no cpu, while unpausing costs as much as a tenth of a cold start.  Nothing of a run is in
- * it: files, command, environment, limits of the job, keys and random numbers come with the job (INV-6), and what the engine
- * enforces is compared with the run's own plan at the claim.  It is handed out once; the run removes it, or the pool does
- * when the run's connection closes before that.
+ * A warm container is started and its init waits for its job, so a claim saves create, attach and start.  It is not
+ * paused: init sleeps in read(2) and uses no CPU, while unpausing costs up to a tenth of a cold start.  It contains
+ * nothing of a run: files, command, environment, limits of the job, keys and random numbers come with the job (INV-6),
+ * and the limits that the engine enforces are compared with the run's own plan at the claim.  It is used once; the run
+ * removes it, or the pool does if the run's connection closes before that.
  *
- * Making a container keeps engine and processors busy for longer than most runs last, so that the run which has just
- * claimed one goes first: the next is made when it ends, after CALM_MS, or when somebody finds the pool empty.
+ * Creating a container keeps engine and CPUs busy for longer than most runs last, so a run that has just claimed one
+ * has priority: the next is created when it ends, after CALM_MS, or when a claim finds the pool empty.
  *
- * Two things identify whose container it is: its labels name the pool, and once it is handed out a record names the
- * claimer (pool_place.c).  A pool that is killed leaves containers whose init sees the end of its stdin and ends; reap removes them.
+ * Two things identify the owner of a container: its labels name the pool, and once it is claimed a record names the
+ * claimer (pool_place.c).  If a pool is killed, the init of each of its containers sees end of file on stdin and exits;
+ * reap removes them.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -37,15 +38,15 @@
 #define KINDS_MAX     32
 #define WARM_MAX      512
 #define CLAIMS_MAX    512
-#define AGE_MAX_SECS  1800 /* an unclaimed container is replaced after this */
+#define AGE_MAX_SECS  1800 /* an unclaimed container is replaced after this time */
 #define FIRST_PAUSE   (NS_PER_SEC / 2)
 #define LONGEST_PAUSE (30 * NS_PER_SEC)
-#define QUIET_MS      5000 /* of a connection that says nothing */
+#define QUIET_MS      5000 /* timeout for a connection that sends no claim */
 #define CALM_MS       100
 
-/* Containers that are alike. */
+/* Containers with the same configuration. */
 struct kind {
-	struct cell cell; /* plan, image and body; never a container itself */
+	struct cell cell; /* for plan, image and body; never a container */
 	uint8_t key[SHA256_LEN];
 	unsigned ready, coming;
 };
@@ -60,7 +61,7 @@ struct warm {
 /* A connection: a claimer before and after its claim. */
 struct claimer {
 	int sock;
-	char container[ENGINE_ID_LEN + 1]; /* "": none yet */
+	char container[ENGINE_ID_LEN + 1]; /* "": none claimed yet */
 	uint64_t since_ns;
 };
 
@@ -68,7 +69,7 @@ struct pool {
 	const struct backend_pool *want;
 	struct backend_host *host;
 	char path[POOL_PATH_MAX];
-	int place, lock, listener, wake; /* wake: the filler has something for the keeper */
+	int place, lock, listener, wake; /* wake: eventfd by which the filler wakes the keeper */
 	struct kind kind[KINDS_MAX];
 	size_t n_kinds;
 	struct claimer claimer[CLAIMS_MAX];
@@ -76,15 +77,15 @@ struct pool {
 
 	pthread_t filler;
 	bool has_filler;
-	pthread_mutex_t mutex; /* for all below, and for ready and coming above */
+	pthread_mutex_t mutex; /* protects everything below, and ready and coming above */
 	pthread_cond_t work;
 	bool stopping;
 	struct warm warm[WARM_MAX];
 	size_t n_warm;
 	char used[WARM_MAX + CLAIMS_MAX][ENGINE_ID_LEN + 1]; /* to be removed */
 	size_t n_used;
-	uint64_t calm_ns;  /* until then no container is made */
-	char trouble[400]; /* the last one; told once */
+	uint64_t calm_ns;  /* no container is created before this time */
+	char trouble[400]; /* the last error; reported once */
 	bool told;
 };
 
@@ -101,14 +102,17 @@ static void notify(const struct pool *p, const char *fmt, ...)
 		p->want->notify.fn(p->want->notify.arg, text);
 }
 
-/* ---- making and removing: the filler --------------------------------------------------------------- */
+/* ---- filler: creating and removing ---------------------------------------------------------------- */
 
 static void set_label(json_t *labels, const char *key, const char *value)
 {
 	(void)json_object_set_new(labels, key, json_string(value));
 }
 
-/* The body of a kind with labels of its own: an id for this container, and where it is written who has claimed it. */
+/*
+ * The body of a kind with its own labels: an id for this container, and the directory of the record that names its
+ * claimer.
+ */
 static json_t *body_for(const struct pool *p, const struct kind *k, char id[RUN_ID_LEN + 1])
 {
 	json_t *body = json_copy(k->cell.asked),
@@ -180,7 +184,7 @@ static void remove_one(struct pool *p, struct engine *e, const char *id)
 		pool_record_remove(p->place, id);
 }
 
-/* The kind that lacks most; NULL: none lacks anything. */
+/* The kind with the largest deficit; NULL: none. */
 static struct kind *next_kind(struct pool *p)
 {
 	struct kind *best = NULL;
@@ -195,7 +199,7 @@ static struct kind *next_kind(struct pool *p)
 	return p->n_warm < WARM_MAX ? best : NULL;
 }
 
-/* The kind to make one of now; NULL: none is to be made, or it is too early, by *ret_ns. */
+/* The kind of which to create a container now; NULL: none, or not before *ret_ns. */
 static struct kind *due_kind(struct pool *p, uint64_t not_before_ns, uint64_t *ret_ns)
 {
 	struct kind *k = next_kind(p);
@@ -226,7 +230,7 @@ static void wake_keeper(struct pool *p)
 	(void)!write(p->wake, &one, sizeof(one));
 }
 
-/* The mutex is held on entry and on return. */
+/* Called and returns with the mutex held. */
 static bool fill_one(struct pool *p, struct engine *e, struct kind *k)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -242,7 +246,7 @@ static bool fill_one(struct pool *p, struct engine *e, struct kind *k)
 		if (!str_eq(p->trouble, err.msg))
 			p->told = false;
 		(void)str_copy(p->trouble, sizeof(p->trouble), err.msg);
-	} else if (p->stopping) { /* nobody looks after it any more */
+	} else if (p->stopping) { /* the pool is being stopped */
 		http_stream_close(w.stream);
 		(void)str_copy(p->used[p->n_used++], sizeof(p->used[0]), w.id);
 	} else {
@@ -288,9 +292,9 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-/* ---- the keeper -------------------------------------------------------------------------------------- */
+/* ---- keeper ------------------------------------------------------------------------------------------ */
 
-/* With the mutex held. */
+/* Call with the mutex held. */
 static void queue_removal(struct pool *p, const char *id)
 {
 	if (p->n_used < ARRAY_LEN(p->used))
@@ -305,7 +309,7 @@ static void forget_warm(struct pool *p, size_t i)
 	(void)pthread_cond_signal(&p->work);
 }
 
-/* Its init says nothing before it has a job: whatever can be read is its end. */
+/* Its init sends nothing before it has a job, so if anything can be read it is dead. */
 static bool is_dead(const struct warm *w)
 {
 	struct pollfd f = { .fd = http_stream_fd(w->stream), .events = POLLIN };
@@ -354,7 +358,7 @@ static bool send_reply(int sock, const struct pool_reply *r, int fd)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(bytes);
 }
 
-/* The youngest of its kind that is alive: the older ones are the next to be replaced anyway. */
+/* The youngest live container of the kind: the older ones will be replaced soon anyway. */
 static bool find_warm(struct pool *p, size_t kind, size_t *ret)
 {
 	for (size_t i = p->n_warm; i-- > 0;) {
@@ -369,7 +373,10 @@ static bool find_warm(struct pool *p, size_t kind, size_t *ret)
 	return false;
 }
 
-/* With the mutex held.  A claim does not prolong the time of another: however many come, containers are made. */
+/*
+ * Call with the mutex held.  A claim does not prolong the delay of an earlier one, so containers are created however
+ * many claims arrive.
+ */
 static void begin_calm(struct pool *p)
 {
 	uint64_t now = clock_now_ns();
@@ -384,7 +391,7 @@ static void end_calm(struct pool *p)
 	(void)pthread_cond_signal(&p->work);
 }
 
-/* The record first: from the moment the claimer has it, nobody may take it for the pool's. */
+/* Writes the record first: once the claimer has the container, reap must not take it for the pool's. */
 static bool hand_out(struct pool *p, struct claimer *c, size_t i, pid_t pid)
 {
 	struct pool_reply reply = { .answer = POOL_HERE };
@@ -395,7 +402,7 @@ static bool hand_out(struct pool *p, struct claimer *c, size_t i, pid_t pid)
 	if (pool_record_write(p->place, w.id, pid) < 0)
 		return false;
 	sent = send_reply(c->sock, &reply, http_stream_fd(w.stream));
-	http_stream_close(w.stream); /* the claimer has its own now, or nobody has */
+	http_stream_close(w.stream); /* the claimer has its own descriptor now, or the send has failed */
 	begin_calm(p);
 	forget_warm(p, i);
 	if (sent)
@@ -426,7 +433,7 @@ static bool answer_claim(struct pool *p, struct claimer *c, const struct pool_cl
 	return done;
 }
 
-/* One message of a claimer; false: the connection is over. */
+/* Handles one message of a claimer; false: close the connection. */
 static bool hear(struct pool *p, struct claimer *c)
 {
 	struct ucred peer;
@@ -437,14 +444,14 @@ static bool hear(struct pool *p, struct claimer *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	/* One claim for one connection; the same user only, whoever opened the socket for another. */
+	/* One claim per connection, and only from the same user, whoever opened the socket. */
 	if (n <= 0 || c->container[0] || !pool_claim_decode(bytes, (size_t)n, &claim) ||
 	    getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return false;
 	return answer_claim(p, c, &claim, peer.pid);
 }
 
-/* The run is over, or dead: what it has not removed is removed here. */
+/* The run has ended or died: removes its container if it has not done so. */
 static void end_claimer(struct pool *p, size_t i)
 {
 	struct claimer *c = &p->claimer[i];
@@ -504,7 +511,7 @@ static void note_filler(struct pool *p, bool *told_ready)
 	(void)pthread_mutex_unlock(&p->mutex);
 }
 
-/* Until it is told to stop. */
+/* Serves until it is told to stop. */
 static void keep(struct pool *p)
 {
 	enum { LISTEN, STOP, WAKE, FIXED };
@@ -536,7 +543,7 @@ static void keep(struct pool *p)
 	}
 }
 
-/* ---- from start to end ------------------------------------------------------------------------------- */
+/* ---- start and stop ------------------------------------------------------------------------------------ */
 
 static int add_kind(struct pool *p, const struct plan *plan, struct brig_error *err)
 {
@@ -560,7 +567,7 @@ static int add_kind(struct pool *p, const struct plan *plan, struct brig_error *
 	if (!pool_key(&k->cell, k->key))
 		return err_nomem(err);
 	for (size_t i = 0; i < p->n_kinds; i++)
-		if (crypto_same(p->kind[i].key, k->key, SHA256_LEN)) { /* two languages in the same container */
+		if (crypto_same(p->kind[i].key, k->key, SHA256_LEN)) { /* shared with another language */
 			json_decref(k->cell.asked);
 			return 0;
 		}
@@ -583,7 +590,7 @@ static int open_place(struct pool *p, struct brig_error *err)
 	p->lock = openat(p->place, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (p->lock < 0 || flock(p->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, BRIG_E_REFUSED, errno, "another pool of this user is running (%s/lock)", p->path);
-	(void)unlinkat(p->place, "pool", 0); /* of one that was killed: we have its lock */
+	(void)unlinkat(p->place, "pool", 0); /* of a pool that was killed: we have its lock */
 	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s/pool", p->path);
 	p->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -618,7 +625,7 @@ static int start(struct pool *p, struct brig_error *err)
 	return 0;
 }
 
-/* What waits is removed; what a living run has claimed stays that run's. */
+/* Removes unclaimed containers; claimed ones stay with their runs. */
 static void stop(struct pool *p)
 {
 	if (p->has_filler) {
@@ -662,7 +669,7 @@ int pool_serve(struct backend_host *h, const struct backend_pool *want, struct b
 	p->want = want;
 	p->host = h;
 	p->place = p->lock = p->listener = p->wake = FD_NONE;
-	(void)owner_reap(h->set, NULL, NULL, &ignored); /* of a pool that was killed */
+	(void)owner_reap(h->set, NULL, NULL, &ignored); /* containers of a pool that was killed */
 	rc = start(p, err);
 	if (rc == 0)
 		keep(p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a run gets a warm container.  Without a pool this is one connect that fails.  Whatever is not exactly as it should
- * be (another user's socket, a late or odd answer, a descriptor too many) means that there is none, and the run makes its
- * own container.  What was claimed is not believed either: the engine is asked about it, and compared with the plan by
- * the same table as a container that the run has made itself, before the program starts.
+ * How a run gets a warm container.  Without a pool this costs one failed connect.  On any irregularity (another user's
+ * socket, a late or malformed answer, an additional descriptor) the run proceeds as if there were no pool, and creates
+ * its own container.  A claimed container is not trusted either: before the program starts, the engine's account of it
+ * is compared with the plan by the same table as for a container that the run has created itself.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int connect_pool(void)
 	return fd_move(&sock);
 }
 
-/* One reply with at most one descriptor, which must be a stream socket; any other is closed. */
+/* Receives a reply with at most one descriptor, which must be a stream socket; closes any other. */
 static bool receive(int sock, struct pool_reply *reply, int *ret_fd)
 {
 	union {
@@ -99,7 +99,10 @@ bool pool_take(struct cell *c)
 		return false; /* the pool sees our end close, and removes the container */
 	(void)fd_move(&stream);
 	(void)str_copy(c->id, sizeof(c->id), reply.container);
-	/* They are the pool's; that it is one of ours is what the pool's folder and the same user vouch for. */
+	/*
+	 * The labels are the pool's.  That the container is ours follows from the pool's directory and from the same
+	 * user id.
+	 */
 	(void)json_object_del(c->asked, "Labels");
 	c->pool = fd_move(&sock);
 	return true;
@@ -109,7 +112,7 @@ bool pool_is_there(const struct cell *c)
 {
 	struct pollfd p = { .fd = c->pool, .events = POLLIN };
 
-	return c->pool >= 0 && poll(&p, 1, 0) == 0; /* it says nothing more: anything is its end */
+	return c->pool >= 0 && poll(&p, 1, 0) == 0; /* any event means that the pool is gone */
 }
 
 void pool_give_up(struct cell *c)

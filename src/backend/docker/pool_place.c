@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a pool and its claimers meet: a folder that belongs to one user alone, with the pool's socket in it and, in
- * claims/, one small file for each container that was handed out.  Labels cannot change, so a claimed container's still name
- * the pool; the file says which process has it now.  It is written before the container is handed out and removed after
- * the container, so `brig reap` never takes a container from a living run, nor leaves one of a dead run.  Whoever removes a
- * container may be killed before it removes the record, or be told that the engine is at it already: what is left then
- * goes when containers are reaped.
+ * Where a pool and its claimers meet: a directory that only one user can access, with the pool's socket in it and, in
+ * claims/, one small file for each container that was handed out. Labels cannot be changed, so those of a claimed
+ * container still name the pool; the file says which process has it now.  It is written before the container is handed
+ * out and removed after the container, so `brig reap` never removes a container of a live run, and always removes one
+ * of a dead run.  A process may be killed between removing a container and its record, or be told that the removal is
+ * in progress already: such records are removed by reap.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ int pool_place(char dst[POOL_PATH_MAX])
 	return n < 0 || n >= POOL_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* A folder of this user that nobody else may write to or look into. */
+/* A directory of this user that others can neither write to nor read. */
 static int open_own(int dir, const char *path, uint64_t uid)
 {
 	AUTO_FD fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -117,7 +117,7 @@ static bool is_listed(const json_t *list, const char *container)
 	return false;
 }
 
-/* The process that has claimed it is gone; a record that cannot be read is being written. */
+/* Whether the claimer is gone; a record that cannot be read is being written. */
 static bool is_deserted(const char *path, const char *container)
 {
 	uint64_t pid, start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two messages of a claim.  Fixed size, no pointers, every byte checked: both ends belong to the same user, but one of
- * them may be another version of brig, or something else that found the socket.
+ * The two messages of a claim.  Fixed size, no pointers, every byte checked: both ends belong to the same user, but one
+ * may be another version of brig, or an unrelated program that found the socket.
  *
  *	claim  magic 8, version 4, zero 4, key 32, run id 16
  *	reply  magic 8, version 4, answer 4, container id 64 (zeros if there is none)

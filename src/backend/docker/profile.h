@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profile that an engine puts around a whole container: the lists of the native filters, as JSON (tools/gen-filters). */
+/*
+ * Seccomp profile that an engine applies to a whole container: the lists of the native filters, as JSON
+ * (tools/gen-filters).
+ */
 #ifndef DOCKER_PROFILE_H
 #define DOCKER_PROFILE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was really in force: what init read inside the container when the program was dead (or, if it could not, before it
- * started), the namespaces compared with ours, and the engine's account where nobody else knows.
+ * What was really in force: what init read inside the container when the program was dead (or, if it could not, before
+ * the program started), its namespaces compared with ours, and the engine's account where that is the only source.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
 
-/* Inode numbers of namespaces are the kernel's own: on the same machine they can be compared. */
+/* Inode numbers of namespaces come from the kernel: on the same machine they can be compared. */
 static void read_spaces(const struct cell *c, struct facts *f)
 {
 	static const char *const names[WIRE_SPACE_COUNT] = WIRE_SPACE_NAMES;
@@ -29,7 +29,7 @@ static void read_spaces(const struct cell *c, struct facts *f)
 	}
 }
 
-/* An engine elsewhere: its word, and that our init is PID 1. */
+/* For an engine elsewhere there is only its account, and the fact that our init is PID 1. */
 static void read_modes(const struct cell *c, struct facts *f)
 {
 	static const struct {
@@ -67,7 +67,7 @@ static void read_limits(const struct cell *c, struct facts *f)
 		fact_num(f, FACT_cpu_quota_percent, (n * 100 + both - 1) / both, "engine: HostConfig.CpuQuota");
 }
 
-/* map_check has compared the engine's Binds and Mounts with what was asked for: none. */
+/* map_check has compared the engine's Binds and Mounts with the request, which has none. */
 static void read_project(const struct cell *c, struct facts *f)
 {
 	if (!c->plan->workspace || !c->after)
@@ -78,7 +78,7 @@ static void read_project(const struct cell *c, struct facts *f)
 void docker_read_back(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
-		return; /* the first look comes while init is still at work: it says everything at the end */
+		return; /* the first call comes while init is still working: it reports everything at the end */
 	lifecycle_facts(&c->pump, ret);
 	if (!c->violated)
 		c->violated = !lifecycle_ids(&c->pump, ret, c->difference, sizeof(c->difference));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a running container is doing.  The engine's own numbers come once a second and with a second's delay, so on a local
- * engine they are read from the container's control groups, which the process table names; else the engine is asked.
+ * Samples of a running container.  The engine's own numbers come once a second and a second late, so with a local
+ * engine they are read from the container's cgroups, which its /proc entry names; otherwise the engine is asked.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static uint64_t number(int dir, const char *file)
 	return n;
 }
 
-/* The number behind a word at the beginning of a line. */
+/* The number after a word at the beginning of a line. */
 static uint64_t number_of(int dir, const char *file, const char *word)
 {
 	char text[4096];
@@ -91,7 +91,7 @@ void stats_close(struct cell *c)
 	fd_closep(&c->pids);
 }
 
-/* One question at a time, never waited for: the watcher has more to do. */
+/* One request at a time, without waiting for the answer: the watcher has other work. */
 static void query_engine(struct cell *c)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;

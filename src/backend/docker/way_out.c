@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets of plan->egress.  The container has no network but its own loopback, and init inside has no way to hand a
- * descriptor out; but on a local engine the container's network namespace is one of this kernel's, and whoever may join it
- * can make sockets there.  A short-lived child does: it joins, listens, hands the sockets back and is gone.
+ * The sockets of plan->egress.  The container has no network except its own loopback, and init inside has no way to
+ * send a descriptor out; but with a local engine the container's network namespace belongs to this kernel, and a
+ * process that may join it can create sockets there.  A short-lived child does that: it joins, listens, sends the
+ * sockets back and exits.
  *
- * The engine says which process the container is.  In an engine of another pid namespace, or in a virtual machine behind
- * a local socket, that number is somebody else; so the namespaces found there must be those that init has read inside.
+ * The engine reports the container's pid.  For an engine in another pid namespace, or in a virtual machine behind a
+ * local socket, that number denotes an unrelated process; so the namespaces found there must be those that init has
+ * read inside.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -30,7 +32,7 @@ static int refuse(const struct cell *c, struct brig_error *err, int sys, const c
 		str_eq(c->plan->step, "install") ? "packages" : "network_mode allowlist", why);
 }
 
-/* One of the container's namespaces, if it is the one that init knows. */
+/* Opens one of the container's namespaces, if it is the one that init reported. */
 static int open_space(const struct cell *c, uint64_t pid, const char *name)
 {
 	static const char *const names[WIRE_SPACE_COUNT] = WIRE_SPACE_NAMES;
@@ -69,7 +71,7 @@ static int find_network(const struct cell *c, struct brig_error *err)
 	return fd_move(&net);
 }
 
-/* In the child: only what is async-signal-safe. */
+/* In the child: async-signal-safe calls only. */
 static int listen_there(int net, const struct plan_egress *egress)
 {
 	int rc;

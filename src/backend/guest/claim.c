@@ -12,7 +12,7 @@
 
 #define COPY_BYTES 16384
 
-/* The descriptor of a record, which has one and nothing else beside its words. */
+/* The descriptor of a record, which must be its only control data. */
 static int sole_descriptor(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -25,7 +25,7 @@ static int sole_descriptor(struct msghdr *msg)
 	return fd;
 }
 
-/* One record: how many words it has, and its descriptor if wanted; or -errno. */
+/* Receives one record: number of words, and the descriptor if requested; or -errno. */
 static int hear(int sock, struct guest_word words[2], int *ret_fd)
 {
 	union {
@@ -76,7 +76,7 @@ static int write_all(int fd, const char *bytes, size_t n)
 	return 0;
 }
 
-/* Exactly size bytes: a descriptor with fewer or more is not what was claimed with. */
+/* Exactly size bytes: a file with fewer or more is not the one that was claimed with. */
 static int copy_all(int from, int to, uint64_t size)
 {
 	char bytes[COPY_BYTES];
@@ -100,7 +100,10 @@ static int copy_all(int from, int to, uint64_t size)
 	return at == size ? 0 : -EPROTO;
 }
 
-/* The file is there, with the right owner and mode; it stays the same file, of which an interpreter may know things. */
+/*
+ * The file exists, with the right owner and mode.  Its inode must not change, since the interpreter may have recorded
+ * it.
+ */
 static int fill_program(const char *path, int from, uint64_t size)
 {
 	long to = path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC) : -1;

@@ -34,7 +34,7 @@ void guest_add_rlimits(struct guest_confine *c, uint64_t open_files, uint64_t fi
 		{ RLIMIT_MSGQUEUE, 64 * KiB },
 		{ RLIMIT_NICE, 0 },
 		{ RLIMIT_RTPRIO, 0 },
-		/* Of one process, and behind the clock that counts all of them. */
+		/* Per process, and later than the clock that counts all of them. */
 		{ RLIMIT_CPU, cpu_time_ms / 1000 + 2 },
 	};
 
@@ -54,7 +54,7 @@ int guest_reset_signals(struct guest_confine *c UNUSED)
 	sigset_t none;
 
 	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL); /* EINVAL for SIGKILL, SIGSTOP and libc's own */
+		(void)sigaction(s, &dfl, NULL); /* fails with EINVAL for SIGKILL, SIGSTOP and libc's own */
 	(void)sigemptyset(&none);
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
@@ -74,7 +74,7 @@ int guest_set_rlimits(struct guest_confine *c)
 
 		if (getrlimit((__rlimit_resource_t)row->resource, &now) < 0)
 			return -errno;
-		/* Never more than what we were given ourselves: raising needs a privilege. */
+		/* At most our own hard limit: raising it requires a privilege. */
 		if (want.rlim_cur > now.rlim_max)
 			want.rlim_cur = want.rlim_max = now.rlim_max;
 		if (setrlimit((__rlimit_resource_t)row->resource, &want) < 0)
@@ -94,7 +94,7 @@ int guest_memory_rules(struct guest_confine *c)
 {
 	if (!c->deny_write_exec)
 		return 0;
-	/* A hardening that kernels before 6.3 do not know: not promised, so not an error. */
+	/* Additional hardening, unknown to kernels before 6.3: not promised, so not an error. */
 	if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) < 0 && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -106,8 +106,8 @@ int guest_no_new_privs(struct guest_confine *c UNUSED)
 }
 
 /*
- * The kernel's own calls: those of the C library tell every thread that it knows of, and wait for each.  A process that was
- * cloned while its caller had a thread has none of those threads, and would wait for ever.
+ * Direct system calls: the C library's wrappers signal every thread that it knows of, and wait for each.  A process
+ * that was cloned while its parent had several threads does not have them, and would wait forever.
  */
 int guest_set_ids(uid_t uid, gid_t gid)
 {
@@ -146,7 +146,9 @@ int guest_probe_landlock(void)
 
 int guest_install_filter(struct guest_confine *c)
 {
-	/* Telling of refused calls is a service; refusing them is the wall.  So without a listener it is the plain form. */
+	/*
+	 * Reporting refused calls is optional, refusing them is not: so without a listener the plain form is installed.
+	 */
 	c->listener = FD_NONE;
 	if (c->telling_filter.n > 0 && seccomp_install_telling(c->telling_filter, &c->listener) == 0)
 		return 0;

@@ -55,7 +55,7 @@ uint64_t guest_number(const char **at, unsigned base)
 
 /* ---- a process' status --------------------------------------------------------------------------- */
 
-/* The value behind "Name:" at the beginning of a line; NULL. */
+/* The value after "Name:" at the beginning of a line; NULL: none. */
 static const char *field(const char *status, const char *name)
 {
 	size_t len = strlen(name);
@@ -66,7 +66,7 @@ static const char *field(const char *status, const char *name)
 	return NULL;
 }
 
-/* All four of a "Uid:" or "Gid:" line, if they are the same. */
+/* The id, if all four of a "Uid:" or "Gid:" line are the same; otherwise 0. */
 static uint64_t one_id(const char *at)
 {
 	uint64_t first = guest_number(&at, 10);
@@ -169,7 +169,7 @@ void guest_id_map_text(const char *map, struct guest_text *ret)
 	}
 }
 
-/* Eight numbers about receiving, then bytes and packets sent. */
+/* Eight receive counters, then bytes and packets sent. */
 static uint64_t packets_sent(const char *at)
 {
 	uint64_t n = 0;
@@ -186,7 +186,7 @@ bool guest_network_read(const char *path, struct guest_network *ret)
 	*ret = (struct guest_network){ .packets_out = 0 };
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
-	/* Two lines of headings, then "name: numbers". */
+	/* Two header lines, then "name: numbers". */
 	for (char *line = text, *next; line; line = next) {
 		char *colon;
 
@@ -209,15 +209,15 @@ const char *guest_core_dumps(uint64_t hard_limit)
 {
 	char pattern[256] = "|";
 
-	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
+	/* A limit of 1 is too small for a core file and stops a piped core_pattern; 0 does only the former. */
 	if (hard_limit == 0)
 		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
 	return hard_limit == 1 || (hard_limit == 0 && pattern[0] != '|') ? "none" : "possible";
 }
 
 /*
- * The kernel shows a process' Landlock domain nowhere, so it is proven by trying: an ioctl on a device
- * opened inside the domain must be denied (ABI 5 on; before, there is no such right to miss).
+ * The kernel shows a process's Landlock domain nowhere, so it is tested: an ioctl on a device opened inside the domain
+ * must be denied (from ABI 5; before that there is no such right).
  */
 int guest_landlock_in_force(int abi, int probe)
 {

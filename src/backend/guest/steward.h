@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steward: the program of a session's cell, and how the session's owner speaks to it.
+ * The steward: the program of a session's cell, and the protocol between it and the session's owner.
  *
  * Theory of operation
  *
- * A session is a cell that stays.  Its program is the steward, a small static program of brig's own, which is executed from a
- * sealed file in memory behind exactly the walls that any other program of the policy would have: ids, capabilities, filter,
- * Landlock, limits, namespaces, control group.  Whatever it starts inherits all of them, so the walls of a session are those
- * of a single run by construction, and are read back in the same way.  The steward has no right that the programs which it
- * starts do not have; it is there because somebody has to be asked from outside.
+ * A session is a cell that stays.  Its program is the steward, a small static program of brig's own, executed from a
+ * sealed memfd under exactly the confinement that any other program of the policy would have: ids, capabilities,
+ * filter, Landlock, limits, namespaces, cgroup.  Everything that it starts inherits all of that, so a session is
+ * confined like a single run by construction, and the evidence is read back in the same way.  The steward has no right
+ * that the programs which it starts lack; it exists because requests from outside need a process inside to serve them.
  *
  *	owner (caller, runner)                     cell
  *	struct session  <== SOCK_SEQPACKET ==>     steward (pid 2, standard input is the socket)
  *	     |                                        |-- process: kernel of a context, command, shell on a terminal
  *	     '-- pipes, one channel per kernel ---------- their descriptors 0, 1, 2 (and 3)
  *
- * The owner makes the pipes of each process and sends their other ends; of a terminal, which is made inside, the steward moves
- * the bytes, so the owner never holds one.  What the owner gets from inside is either such bytes, or a message, or a descriptor
- * of a regular file or of a connection to the cell's own loopback: it checks what kind of thing came and never waits for it.
+ * The owner creates the pipes of each process and sends their other ends.  A terminal is created inside, and the
+ * steward relays its bytes, so the owner never holds one.  The owner receives from inside either such bytes, or a
+ * message, or a descriptor of a regular file or of a connection to the cell's own loopback; it checks the type of the
+ * descriptor and never blocks on it.
  *
- * The owner believes nothing that comes out of the cell: a program there has the steward's user id, and may have taken it over.
- * Then it can lie about the cell to its owner, and nothing else: it is inside, as it was before.
+ * The owner trusts nothing that comes out of the cell: a program there has the steward's user id and may have taken it
+ * over.  It can then lie to the owner about the cell, and nothing else: it is as confined as before.
  *
- * One record, one message: a head, then words (strings with their NULs, one behind the other).  Numbers are in the order of this
- * machine.  The reader checks that the record is whole, that there are as many words as the head says, and that descriptors come
- * only where the table says so.
+ * One record is one message: a head, then words (NUL-terminated strings, one after the other).  Numbers have host byte
+ * order.  The reader checks that the record is complete, that it has as many words as the head says, and that
+ * descriptors come only where the table permits them.
  *
  *	owner -> steward   numbers                                   words                              descriptors
- *	  START            argv words, env words, flags, cpu         folder, argv..., env...            0, 1, 2 and maybe 3
- *	                   seconds, rows, columns                                                      (a terminal: in and out)
+ *	  START            argv words, env words, flags, CPU         directory, argv..., env...         0, 1, 2, maybe 3
+ *	                   seconds, rows, columns                                                       (pty: in, out)
  *	  SIGNAL           pid, signal, whole group?                 -                                  -
  *	  RESIZE           pid, rows, columns                        -                                  -
  *	  CPU              pid                                       -                                  -
  *	  OPEN             flags (enum steward_open), mode           path                               -
  *	  STAT             -                                         path                               -
- *	  LIST             depth, at most so many                    path                               -
+ *	  LIST             depth, maximum number of entries          path                               -
  *	  MKDIR            mode                                      path                               -
  *	  MOVE             -                                         from, to                           -
  *	  REMOVE           -                                         path                               -
@@ -42,29 +43,28 @@
  *	  UNWATCH          tag of the WATCH                          -                                  -
  *	  CONNECT          port                                      -                                  -
  *	  PAUSE, RESUME    -                                         -                                  -
- *	  SAVE             at most so many entries, bytes            -                                  where to write
- *	  LOAD             -                                         -                                  where to read
- *	  FREEZER          version of its control group              -                                  its cgroup.procs, its
- *	                   (not answered)                                                              state, of 2 its events
+ *	  SAVE             maximum number of entries, of bytes       -                                  to write to
+ *	  LOAD             -                                         -                                  to read from
+ *	  FREEZER          version of its cgroup                     -                                  cgroup.procs,
+ *	                   (no answer)                                                                  state, events
  *	  END              -                                         -                                  -
  *	steward -> owner
  *	  READY            its pid                                   -                                  -
- *	  DONE             errno, then by what was asked for:        -                                  -
+ *	  DONE             errno, then depending on the request:     -                                  -
  *	    START          pid, stage that failed                    -                                  -
  *	    OPEN           -                                         -                                  the file
- *	    LIST           1: there was more                         -                                  -
+ *	    LIST           1: truncated                              -                                  -
  *	    CONNECT        -                                         -                                  the connection
- *	    CPU            milliseconds, with all that descend from  -                                  -
- *	                   the process
+ *	    CPU            milliseconds, including descendants       -                                  -
  *	    SAVE, LOAD     entries, bytes in files, left out         -                                  -
- *	  ENTRY            mode, size, seconds, nanoseconds, uid,    path, where a link leads           -
- *	                   gid, mode of what a link leads to         (resolved; "": nowhere)
- *	  CHANGED          enum steward_change                       name below the watched folder      -
- *	  EXITED           pid, exit code, signal, cpu microseconds, -                                  -
+ *	  ENTRY            mode, size, seconds, nanoseconds, uid,    path, target of a link             -
+ *	                   gid, mode of a link's target              (resolved; "": dangling)
+ *	  CHANGED          enum steward_change                       name below the watched directory   -
+ *	  EXITED           pid, exit code, signal, CPU microseconds, -                                  -
  *	                   largest resident KiB
  *
- * Each message of the owner has a tag of the owner's choice; DONE, the ENTRYs before it, the CHANGEDs of a watch and the EXITED
- * of a process carry the tag of what they answer.  Requests are answered in their order.
+ * Each message of the owner has a tag chosen by the owner; DONE, the ENTRYs before it, the CHANGEDs of a watch and the
+ * EXITED of a process carry the tag of the request that they belong to.  Requests are answered in order.
  */
 #ifndef GUEST_STEWARD_H
 #define GUEST_STEWARD_H
@@ -72,20 +72,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The program, for a file in memory. */
+/* The program's bytes, for a memfd. */
 extern const unsigned char steward_program_bytes[];
 extern const size_t steward_program_size;
 
-#define STEWARD_PATH "/run/brig/steward" /* what it is called in its own words; there is no such file */
+#define STEWARD_PATH "/run/brig/steward" /* its argv[0]; no such file exists */
 
 #define STEWARD_MAGIC     0x53545744u /* "STWD" */
 #define STEWARD_NUMBERS   8
-#define STEWARD_WORDS_MAX 1000 /* with the head they are pieces of one sendmsg(2) */
+#define STEWARD_WORDS_MAX 1000 /* with the head they are the iovecs of one sendmsg(2) */
 #define STEWARD_BYTES_MAX \
-	(160u << 10) /* of words: the longest that the kernel takes, and more; fits into one record of a usual socket */
+	(160u << 10) /* all words: exceeds the longest string for execve; fits into one record of a default socket */
 #define STEWARD_FDS_MAX       4
 #define STEWARD_PROCESSES_MAX 128
-#define STEWARD_WATCHES_MAX   256 /* folders that are looked at, all watches together */
+#define STEWARD_WATCHES_MAX   256 /* directories, over all watches */
 #define STEWARD_ENTRIES_MAX   10000
 #define STEWARD_DEPTH_MAX     64
 
@@ -107,9 +107,9 @@ enum steward_kind {
 	STEWARD_SAVE,
 	STEWARD_LOAD,
 	STEWARD_CPU,
-	STEWARD_FREEZER, /* the supervisor's, before anybody else's */
+	STEWARD_FREEZER, /* sent by the supervisor before the owner's first message */
 	STEWARD_END,
-	STEWARD_ASKED_END, /* those above are the owner's */
+	STEWARD_ASKED_END, /* those above are sent by the owner */
 	STEWARD_READY = STEWARD_ASKED_END,
 	STEWARD_DONE,
 	STEWARD_ENTRY,
@@ -126,8 +126,8 @@ enum steward_stage { STEWARD_STAGE_NONE, STEWARD_STAGE_FOLDER, STEWARD_STAGE_EXE
 
 enum steward_open {
 	STEWARD_OPEN_READ,
-	STEWARD_OPEN_WRITE,  /* made or emptied, and the folders that lead there */
-	STEWARD_OPEN_APPEND, /* made, likewise */
+	STEWARD_OPEN_WRITE,  /* creates or truncates the file, and creates missing directories */
+	STEWARD_OPEN_APPEND, /* creates, likewise */
 };
 
 enum steward_change { CHANGE_CREATE = 1, CHANGE_WRITE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_CHMOD, CHANGE_COUNT };
@@ -136,21 +136,21 @@ struct steward_head {
 	uint32_t magic, kind;
 	uint64_t tag;
 	int64_t number[STEWARD_NUMBERS];
-	uint32_t n_words, size; /* of the words, with their NULs */
+	uint32_t n_words, size; /* size of the words, including NULs */
 };
 
 struct steward_message {
 	struct steward_head head;
-	const char *word[STEWARD_WORDS_MAX + 1]; /* NULL behind the last; in bytes */
-	int fds[STEWARD_FDS_MAX];                /* the receiver's; FD_NONE where none came */
+	const char *word[STEWARD_WORDS_MAX + 1]; /* pointers into bytes; NULL after the last */
+	int fds[STEWARD_FDS_MAX];                /* the receiver's; FD_NONE: not sent */
 	size_t n_fds;
 	char bytes[STEWARD_BYTES_MAX];
 };
 
-/* 0 or -errno; -E2BIG: more words than fit.  head's magic and sizes are filled in. */
+/* 0 or -errno; -E2BIG: the words do not fit.  Fills in head's magic and sizes. */
 int steward_send(int sock, const struct steward_head *head, const char *const *words, size_t n_words, const int *fds,
 		 size_t n_fds, int flags);
-/* 1: a sound message; 0: the other has gone; -EAGAIN; -EPROTO: it was unsound, and its descriptors are closed. */
+/* 1: a well-formed message; 0: end of file; -EAGAIN; -EPROTO: malformed, and its descriptors are closed. */
 int steward_receive(int sock, struct steward_message *ret, int flags);
 void steward_message_release(struct steward_message *m);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of a session's cell: both ends use this, and neither believes the other. */
+/* Encoding and decoding of the messages of a session's cell, for both ends; neither trusts the other. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -42,7 +42,7 @@ void steward_message_release(struct steward_message *m)
 	m->n_fds = 0;
 }
 
-/* As many strings as the head says, and nothing behind the last one. */
+/* Checks that there are as many strings as the head says, and nothing after the last. */
 static bool split_words(struct steward_message *m)
 {
 	const char *at = m->bytes, *end = m->bytes + m->head.size;

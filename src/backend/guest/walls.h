@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a zygote's child confines itself with.  One flat piece of memory that the supervisor writes once for all children of a
- * zygote, into a sealed memfd: they confine themselves as a payload does (guest/confine.h), with what that one is given.
- * What every process of the kind has in common (resource limits, no_new_privs, the rule on written and executed memory,
- * the OOM score) they have from the zygote.
+ * The confinement of a zygote's child: one flat block that the supervisor writes once for all children of a zygote,
+ * into a sealed memfd.  They confine themselves as a payload does (guest/confine.h), with the same data.  What all
+ * processes of the kind have in common (resource limits, no_new_privs, the rule on writable and executable memory, the
+ * OOM score) they inherit from the zygote.
  */
 #ifndef GUEST_WALLS_H
 #define GUEST_WALLS_H
@@ -13,7 +13,7 @@
 
 #define GUEST_WALLS_MAGIC 0x57414c4cu /* "WALL" */
 
-/* What the child does, in this order; the names are those of native/steps.def. */
+/* The child's steps, in this order; the names are those of native/steps.def. */
 #define GUEST_JOINS(X)      \
 	X(child_groups)     \
 	X(child_namespaces) \
@@ -45,10 +45,10 @@ struct guest_walls {
 	uint32_t uid, gid;
 	uint32_t landlock_abi;
 	uint32_t n_rules;
-	uint32_t n_filter, n_telling; /* instructions; of the telling form 0: refused calls are not told of */
-	uint32_t has_huge_pages;      /* the kernel gives them to whoever asks */
-	uint32_t fault, fault_errno;  /* for the fault suite: 1 + the step that fails; 0: none does */
-	char folder[32];              /* where the program begins */
+	uint32_t n_filter, n_telling; /* instructions; n_telling 0: refused calls are not reported */
+	uint32_t has_huge_pages;      /* huge pages are available, at least with madvise(2) */
+	uint32_t fault, fault_errno;  /* for the fault suite: 1 + the step that fails; 0: none */
+	char folder[32];              /* the program's working directory */
 	/* struct guest_rule[n_rules], struct sock_filter[n_filter], struct sock_filter[n_telling] */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server is, and as whom it is asked. */
+/* The address of the API server, and the credentials for it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool is_loopback(const char *host)
 	return strncmp(host, "127.", 4) == 0 || str_eq(host, "::1") || str_eq(host, "localhost");
 }
 
-/* "host", "host:port", "[address]:port", with a slash at most behind it. */
+/* "host", "host:port" or "[address]:port", with an optional trailing slash. */
 static bool take_host(const char *text, struct http_target *t)
 {
 	const char *end = text + strcspn(text, "/"), *close = *text == '[' ? strchr(text, ']') : NULL;
@@ -93,7 +93,7 @@ static int find_server(const struct settings *set, struct http_target *t, struct
 	return take_server(server, t, err);
 }
 
-/* Tokens are renewed in place, so the file is read anew by every run. */
+/* Tokens are renewed in place, so each run reads the file anew. */
 static int read_token(const char *path, bool asked, struct api *a, struct brig_error *err)
 {
 	static const char scheme[] = "Authorization: Bearer ";
@@ -130,7 +130,7 @@ static int take_ca(const struct settings *set, bool in_cluster, struct http_targ
 	if (!path[0] && in_cluster)
 		path = SERVICE_ACCOUNT "/ca.crt";
 	if (!path[0] || !t->tls)
-		return 0; /* the system's authorities */
+		return 0; /* use the system's authorities */
 	if (!str_copy(t->ca, sizeof(t->ca), path) || access(path, R_OK) < 0)
 		return err_set(err, BRIG_E_REFUSED, errno, "cannot read kubernetes_ca_file '%s'", path);
 	return 0;

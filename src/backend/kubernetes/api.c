@@ -12,16 +12,16 @@
 #include "base/wait.h"
 
 #define CALL_MS        30000
-#define RETRY_MS       200 /* before a call that met a busy server is made once more */
+#define RETRY_MS       200 /* pause before a call to a busy server is repeated */
 #define PATH_MAX_BYTES (4 * KiB)
 
-/* One call, as its function describes it. */
+/* An API call. */
 struct request {
 	const char *method;
 	const char *what; /* "make the pod", for messages */
-	struct buf path;  /* the request's own */
+	struct buf path;  /* owned by the request */
 	const json_t *body;
-	bool not_again; /* a server in trouble may have done it */
+	bool not_again; /* do not repeat it after a server error: it may have been executed */
 };
 #define REQUEST_INIT(m, w)                                                   \
 	{                                                                    \
@@ -44,7 +44,7 @@ static void add_pods(const struct api *a, struct request *q, const char *name)
 	}
 }
 
-/* ---- sentences ------------------------------------------------------------------------------------ */
+/* ---- error messages -------------------------------------------------------------------------------- */
 
 static const struct {
 	enum brig_code code;
@@ -121,7 +121,7 @@ static bool may_retry(const struct request *q, int status)
 	return status == 429 || (!q->not_again && status >= 500);
 }
 
-/* Takes any status; one that says "not now" only when there is no time left. */
+/* Returns any status; retries "try again later" until the deadline. */
 static int send_any(struct api *a, const struct request *q, struct http_answer *ret, struct brig_error *err)
 {
 	AUTO_FREE char *body = q->body ? json_dumps(q->body, JSON_COMPACT) : NULL;
@@ -143,7 +143,7 @@ static int send_any(struct api *a, const struct request *q, struct http_answer *
 	}
 }
 
-/* The object that a call answers with; ret may be NULL.  1: 404. */
+/* Returns the object in the answer; ret may be NULL.  1: 404. */
 static int send_for(struct api *a, const struct request *q, json_t **ret, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
@@ -167,7 +167,7 @@ static int send_for(struct api *a, const struct request *q, json_t **ret, struct
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-/* "20", or "20+" of a vendor's. */
+/* "20", or "20+" as some vendors write. */
 static unsigned version_number(const char *text)
 {
 	unsigned n = 0;
@@ -266,7 +266,7 @@ int api_pod_list(struct api *a, const char *label, json_t **ret, struct brig_err
 	return rc;
 }
 
-/* A conflict: another pod may have the name by now, so that ours is gone. */
+/* A conflict: a different pod may have the name by now, which means that ours is gone. */
 static bool is_another(struct api *a, const char *name, const char *uid)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;

@@ -8,11 +8,11 @@
 #include "backend/container/answer.h"
 #include "base/library.h"
 
-#define MESSAGE_MAX (16 * KiB) /* to the server: below what its WebSocket takes in one piece */
+#define MESSAGE_MAX (16 * KiB) /* to the server: below the maximum size of its WebSocket frames */
 
 enum channel { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR, CHANNEL_ERROR };
 
-/* Its functions; the header declares them, and no library is linked. */
+/* Pointers to wslay's functions, typed by its header; the library is loaded at run time. */
 static struct wslay {
 #define WSLAY_FUNCTION(name) __typeof__(name) *name;
 #include "backend/kubernetes/channels.def"
@@ -20,15 +20,15 @@ static struct wslay {
 
 struct channels {
 	wslay_event_context_ptr ctx;
-	struct pump *pump; /* while bytes are taken or written */
-	const char *bytes; /* that have come, and are being read */
+	struct pump *pump; /* set while bytes are read or written */
+	const char *bytes; /* received bytes that are being parsed */
 	size_t len;
-	bool is_control;  /* the frame under way is the protocol's own */
-	bool has_channel; /* its first byte has come */
+	bool is_control;  /* the current frame is a control frame */
+	bool has_channel; /* the channel byte was received */
 	unsigned char channel;
-	int rc; /* of what was made of them */
+	int rc; /* result of handling them */
 	struct brig_error *err;
-	char words[300]; /* on the channel of errors */
+	char words[300]; /* received on the error channel */
 	size_t words_len;
 	uint8_t message[1 + MESSAGE_MAX];
 };
@@ -57,7 +57,7 @@ static int load(struct brig_error *err)
 	return 0;
 }
 
-/* ---- what wslay calls ------------------------------------------------------------------------------ */
+/* ---- wslay callbacks -------------------------------------------------------------------------------- */
 
 static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *dst, size_t len, int flags UNUSED, void *user)
 {
@@ -96,7 +96,7 @@ static void on_frame(wslay_event_context_ptr ctx UNUSED, const struct wslay_even
 	struct channels *c = user;
 
 	c->is_control = wslay_is_ctrl_frame(arg->opcode);
-	/* The pieces of a message that comes in several have the channel of the first. */
+	/* Continuation frames belong to the channel of the first one. */
 	if (!c->is_control && arg->opcode != WSLAY_CONTINUATION_FRAME)
 		c->has_channel = false;
 }
@@ -143,14 +143,14 @@ static void on_chunk(wslay_event_context_ptr ctx UNUSED, const struct wslay_even
 
 /* ---- the carrier ------------------------------------------------------------------------------------ */
 
-/* What is queued goes out as far as it can; true: some is left. */
+/* Sends as much of the queue as possible; true: some is left. */
 static bool flush(struct pump *p)
 {
 	struct channels *c = p->carried;
 
 	c->pump = p;
 	if (wslay.wslay_event_want_write(c->ctx) && wslay.wslay_event_send(c->ctx) < 0)
-		return false; /* nobody listens any more: the end of the stream will tell */
+		return false; /* no reader is left: the end of the stream will show it */
 	return wslay.wslay_event_want_write(c->ctx);
 }
 
@@ -166,7 +166,7 @@ static ssize_t write_channel(struct pump *p, const char *data, size_t len)
 	memcpy(c->message + 1, data, n);
 	if (wslay.wslay_event_queue_msg(c->ctx, &msg) < 0)
 		return -EPIPE;
-	explicit_bzero(c->message, 1 + n); /* keys of the job; wslay has its own copy until they are out */
+	explicit_bzero(c->message, 1 + n); /* contains keys of the job; wslay keeps its own copy until it is sent */
 	(void)flush(p);
 	return (ssize_t)n;
 }
@@ -205,7 +205,7 @@ int channels_open(struct channels **ret, struct brig_error *err)
 		free(c);
 		return err_nomem(err);
 	}
-	wslay.wslay_event_config_set_no_buffering(c->ctx, 1); /* pieces are passed on as they come */
+	wslay.wslay_event_config_set_no_buffering(c->ctx, 1); /* pass frames on as they arrive */
 	*ret = c;
 	return 0;
 }

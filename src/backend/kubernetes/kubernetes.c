@@ -2,21 +2,21 @@
 /*
  * Cells that are pods of a Kubernetes cluster.
  *
- * The cluster gives what clusters can give: namespaces, control groups, a read-only root, its runtime's system call filter,
- * and a RuntimeClass (gVisor, Kata) where the policy names one.  The rest a native cell has, our own init gives from
- * inside (../container/init): Landlock, the exact filter, resource limits, the wall clock, evidence.  What the API cannot say
- * (how many processes, whether sizes of places hold, which network there is) init finds out inside before the program
- * starts, and the run is refused where a promise would not be kept.
+ * The cluster provides what clusters can provide: namespaces, cgroups, a read-only root, its runtime's system call
+ * filter, and a RuntimeClass (gVisor, Kata) if the policy names one.  The rest of a native cell's protections come from
+ * our own init, from inside (../container/init): Landlock, the exact filter, resource limits, the wall clock, evidence.
+ * What the API cannot express (the number of processes, whether size limits hold, which network there is) init
+ * determines inside before the program starts, and the run is refused if a promise would not be kept.
  *
- *	kubernetes.c  this: the backend's table
+ *	kubernetes.c  this file: the backend's operations
  *	map_plan.c    plan -> pod
  *	map_check.c   pod <- the API server's account
  *	life.c        prepare, create, attach, stop, remove
- *	status.c      what the API server says of a pod's state
+ *	status.c      what the API server reports about a pod's state
  *	channels.c    bytes over the WebSocket of attach
- *	read_back.c   walls before the start, facts after the end
+ *	read_back.c   checks before the start, facts after the end
  *	reap.c        ps, reap
- *	api.c         the calls;  address.c  where they go, and as whom
+ *	api.c         API calls;  address.c  their target and credentials
  */
 #include <assert.h>
 #include <stdio.h>
@@ -73,7 +73,9 @@ static int kubernetes_open(const struct settings *set, struct backend_host **ret
 	return 0;
 }
 
-/* By its name, which for images of our own has a hash of all that is in it; what was really run is in the evidence. */
+/*
+ * The image's name, which for our own images includes a hash of the contents; what was really run is in the evidence.
+ */
 static int kubernetes_identify(struct backend_host *h, const char *language, const struct backend_notice *notify UNUSED,
 			       char *dst, size_t size, struct brig_error *err)
 {
@@ -160,7 +162,7 @@ static int kubernetes_stop(struct cell *c, struct brig_error *err)
 	return pod_stop(c, err);
 }
 
-/* A cluster that measures at all does so once in many seconds. */
+/* Clusters measure usage only every several seconds, if at all. */
 static int kubernetes_sample(struct cell *c UNUSED, struct sample *ret UNUSED)
 {
 	return -ENODATA;

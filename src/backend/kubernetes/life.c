@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a pod:
+ * The life cycle of a pod:
  *
- *	prepare  what will travel to init is packed, the pod is written down
- *	create   by a name that has the run's id in it: one of an answer that was lost is found again
- *	running  the server is asked until the container is: a pod that no node takes, an image that is not there and the
- *	         like end it here, with the cluster's own words
- *	attach   init waits for its job on stdin, so that nothing it says can be missed
- *	ready    init has built what Kubernetes does not; the server's account is compared with what was asked
+ *	prepare  packs what will be sent to init, and builds the pod's description
+ *	create   under a name that contains the run's id, so that the pod can be found again if the answer is lost
+ *	running  polls the server until the container runs: a pod that cannot be scheduled, a missing image and the like
+ *	end the run here, with the cluster's own message
+ *	attach   init waits for its job on stdin, so none of its output can be missed
+ *	ready    init has set up what Kubernetes does not; the server's account is compared with what was requested
  *	go       the program runs
- *	stop     init kills everybody and says how it ended; then our end of its stdin closes, and it ends
- *	remove   always.  A pod whose init has said its last word has nobody in it but init, which is about to end: the server
- *	         may forget it at once.  Of any other its node has to say first that its container has ended; if that takes
- *	         too long the pod is counted as left.  Its labels say whose it is, and activeDeadlineSeconds ends what everybody has forgotten.
+ *	stop     init kills all processes and reports the end; then we close its stdin, and it exits
+ *	remove   always.  If init has reported the end, it is the only process left and about to exit, so the server may
+ *	forget the pod at once. Otherwise the node must first confirm that the container has ended; if that takes too
+ *	long the pod is counted as left.  Its labels have its owner, and activeDeadlineSeconds ends pods that were
+ *	forgotten.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,9 +26,9 @@
 #include "base/str.h"
 #include "base/wait.h"
 
-#define LOOK_MS          50   /* between two looks at a pod that starts or ends */
-#define STOP_PATIENCE_MS 2000 /* for init to kill everybody, before its node is asked to */
-#define LOST_PATIENCE_MS 5000 /* for a node to tell how a container ended: it looks once a second */
+#define LOOK_MS          50   /* interval for polling a pod that starts or ends */
+#define STOP_PATIENCE_MS 2000 /* for init to kill all processes, before the node is asked to */
+#define LOST_PATIENCE_MS 5000 /* for a node to report how a container ended: it checks once a second */
 #define ENDED_GRACE      0
 #define RUNNING_GRACE    1
 
@@ -36,7 +37,7 @@ static uint64_t from_now(uint64_t ms)
 	return clock_now_ns() + ms * NS_PER_MS;
 }
 
-/* ---- coming up --------------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------------- */
 
 static int find_image(struct cell *c, struct brig_error *err)
 {
@@ -79,7 +80,10 @@ static int create(struct cell *c, struct brig_error *err)
 	json_t *made = NULL;
 	int rc = api_pod_create(a, c->asked, &made, err);
 
-	/* Only a clear no means that there is none: an answer that is lost or makes no sense may stand for one. */
+	/*
+	 * Only a definite refusal means that there is no pod: a lost or malformed answer may stand for one that was
+	 * created.
+	 */
 	c->perhaps = rc < 0 && (a->status < 400 || a->status >= 500 || a->status == 409);
 	if (rc == 0)
 		(void)str_copy(c->uid, sizeof(c->uid), answer_text_or(made, "metadata.uid", ""));
@@ -91,7 +95,7 @@ static int create(struct cell *c, struct brig_error *err)
 	return rc;
 }
 
-/* The pod as it is now in *ret, and what that means; one of another uid is not ours. */
+/* *ret: the current pod, with its status; a pod with another uid is not ours. */
 static int look(struct cell *c, json_t **ret, struct pod_status *status, struct brig_error *err)
 {
 	json_t *pod = NULL;
@@ -140,7 +144,7 @@ static int await_running(struct cell *c, uint64_t deadline, struct brig_error *e
 			return rc;
 		if (status.phase == POD_RUNS)
 			return 0;
-		/* There is time left to say why. */
+		/* Leaves time to find out why. */
 		if (status.phase != POD_WAITS || clock_now_ns() + 2 * LOOK_MS * NS_PER_MS >= deadline)
 			return never_started(c, &status, err);
 		wait_sleep(LOOK_MS * NS_PER_MS);
@@ -162,7 +166,7 @@ int pod_start(struct cell *c, struct brig_error *err)
 	return rc;
 }
 
-/* The container ended without a word of init's, or what is in it is not init. */
+/* The container ended before init reported anything, or its process is not our init. */
 static int died_early(struct cell *c, struct brig_error *err)
 {
 	struct pod_status status = { .phase = POD_WAITS, .code = -1 };
@@ -170,7 +174,7 @@ static int died_early(struct cell *c, struct brig_error *err)
 	char said[160], words[160];
 	json_t *pod = NULL;
 
-	/* What talks nonsense may live on. */
+	/* If the stream was malformed, the container may go on running. */
 	while (look(c, &pod, &status, err) == 0 && status.phase == POD_RUNS && c->pump.stream_over &&
 	       c->pump.reader.state != WIRE_BROKEN && clock_now_ns() < until) {
 		json_decref(MOVE_PTR(pod));
@@ -243,7 +247,7 @@ enum cell_event pod_lost(struct cell *c, struct exit_info *info, struct brig_err
 	return CELL_FAILED;
 }
 
-/* Half of the time that is left, and not more than init is given. */
+/* Half of the remaining time, at most STOP_PATIENCE_MS. */
 static uint64_t some_time(uint64_t deadline)
 {
 	uint64_t now = clock_now_ns();
@@ -251,7 +255,7 @@ static uint64_t some_time(uint64_t deadline)
 	return now + min_u64((deadline - min_u64(now, deadline)) / 2, STOP_PATIENCE_MS * NS_PER_MS);
 }
 
-/* Until the pod's node has said that everybody in it is dead, or there is no such pod any more. */
+/* Waits until the node confirms that all processes in the pod are dead, or the pod is gone. */
 static bool await_dead(struct cell *c, uint64_t deadline, struct brig_error *err)
 {
 	struct pod_status status;
@@ -262,7 +266,7 @@ static bool await_dead(struct cell *c, uint64_t deadline, struct brig_error *err
 
 		rc = look(c, &pod, &status, err);
 		json_decref(pod);
-		/* A container that was never started has nobody in it, and the pod's removal is on its way to the node. */
+		/* A container that was never started has no processes, and the node is being told to remove the pod. */
 		if (rc != 0 || status.phase != POD_RUNS)
 			return rc >= 0;
 		if (clock_now_ns() >= deadline) {
@@ -274,7 +278,10 @@ static bool await_dead(struct cell *c, uint64_t deadline, struct brig_error *err
 	}
 }
 
-/* Of a pod that may have been made, though nobody has said so: by its name, which only this run has.  1: there is none. */
+/*
+ * Looks up a pod that may have been created although the answer was lost, by its name, which only this run has.  1:
+ * none.
+ */
 static int find_uid(struct cell *c, struct brig_error *err)
 {
 	json_t *pod = NULL;
@@ -288,13 +295,13 @@ static int find_uid(struct cell *c, struct brig_error *err)
 }
 
 /*
- * Ends whatever is in the pod, and the pod.  The node is given its second, and believed when it says that the container has
- * ended; to take down the rest of a pod it takes its time, up to a minute, which nobody has to wait for.
+ * Ends all processes in the pod, and removes it.  The node gets a grace period of one second, and is trusted when it
+ * reports that the container has ended. Removing the rest of a pod takes up to a minute, which is not waited for.
  */
 static bool end_pod(struct cell *c, uint64_t deadline, struct brig_error *err)
 {
 	struct api *a = &c->host->api;
-	bool dead = c->pump.final; /* but for init, which ends with the stream */
+	bool dead = c->pump.final; /* except init, which exits with the stream */
 	int rc = 0;
 
 	a->deadline_ns = deadline;
@@ -334,9 +341,9 @@ int pod_stop(struct cell *c, struct brig_error *err)
 	if (p->final)
 		(void)lifecycle_await_mark(p, some_time(deadline));
 	look_back(c);
-	if (!p->final) { /* init does not answer, or is dead: its node has to see to the rest */
+	if (!p->final) { /* init does not answer, or is dead: the node has to end the rest */
 		pump_end_stream(p);
-		http_stream_close(MOVE_PTR(p->stream)); /* init, if it lives, ends with it */
+		http_stream_close(MOVE_PTR(p->stream)); /* init, if it lives, exits with it */
 		c->gone = end_pod(c, deadline, err);
 	}
 	if (p->stream)
@@ -351,7 +358,7 @@ int pod_remove(struct cell *c, char *leftovers, size_t size)
 
 	if (c->gone || (!c->uid[0] && !c->perhaps))
 		return 0;
-	http_stream_close(MOVE_PTR(c->pump.stream)); /* init ends with it */
+	http_stream_close(MOVE_PTR(c->pump.stream)); /* init exits with it */
 	if (end_pod(c, from_now(cluster_patience_ms(c->plan->limits.cleanup_ms)), &err))
 		return 0;
 	(void)snprintf(leftovers, size, "pod %s in namespace %s: %.120s (brig reap tries again)", c->name,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server's account of a pod against what was asked for.  Whoever runs the cluster may have admission plugins that add to
- * pods or change them (sidecars, volumes, variables, limits), so that both directions are compared: all that was asked for
- * is there, and nothing is there that could widen the cell.  Before the program starts a difference refuses the run, after
- * the end it convicts it.
+ * Compares the server's account of a pod with what was requested.  A cluster may have admission plugins that add to
+ * pods or change them (sidecars, volumes, variables, limits), so both directions are compared: everything requested is
+ * there, and nothing is there that could widen the cell.  Before the program starts a difference refuses the run; after
+ * the end it marks the run as violated.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "backend/kubernetes/pod.h"
 #include "base/str.h"
 
-/* What must be empty or left out, by its path in the pod, or (container) in its only container. */
+/* Fields that must be empty or missing, by their path in the pod, or (container) in its only container. */
 static const char *const closed_pod[] = {
 	"spec.initContainers",
 	"spec.ephemeralContainers",
@@ -71,7 +71,7 @@ static bool suffix_factor(const char *suffix, uint64_t *ret)
 	return false;
 }
 
-/* The server writes in its own way what it was given in another, but never with a fraction where there was none. */
+/* The server normalizes quantities, but never to a fraction if there was none. */
 bool map_quantity(const char *text, uint64_t *ret)
 {
 	uint64_t n = 0, factor;
@@ -118,7 +118,7 @@ static bool same_text(const char *a, const char *b)
 
 static bool same(struct check *k, const json_t *asked, const json_t *found);
 
-/* All keys that were asked for; others are the server's own, or among those that must be empty. */
+/* All requested keys must be there; others are the server's own, or must be empty according to the tables above. */
 static bool same_object(struct check *k, const json_t *asked, const json_t *found)
 {
 	size_t len = strlen(k->path);
@@ -137,7 +137,7 @@ static bool same_object(struct check *k, const json_t *asked, const json_t *foun
 	return true;
 }
 
-/* As many, in the same order: what somebody has added is no longer what was asked for. */
+/* Same length and order: an added element is a difference. */
 static bool same_array(struct check *k, const json_t *asked, const json_t *found)
 {
 	size_t len = strlen(k->path);
@@ -155,7 +155,7 @@ static bool same_array(struct check *k, const json_t *asked, const json_t *found
 
 static bool same(struct check *k, const json_t *asked, const json_t *found)
 {
-	/* What is false and left out by default may be left out; where the default is true, false must be said. */
+	/* Where false is the default, it may be missing; where true is the default, false must be explicit. */
 	bool said = strstr(k->path, "automount") || strstr(k->path, "allowPrivilege") ||
 		    strstr(k->path, "enableService") || strstr(k->path, "hostUsers");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one place where a plan becomes a pod.  Every field that could widen a cell is written out, also where the value is
- * the API's default today: defaults change, admission plugins fill in what is missing, and what is written can be
- * compared (map_check.c).
+ * The only place where a plan becomes a pod.  Every field that could widen a cell is explicit, even if the value is the
+ * API's default: defaults change, admission plugins fill in missing fields, and only explicit fields can be compared
+ * (map_check.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static json_t *text(const char *fmt, ...)
 	return json_string(s);
 }
 
-/* A place in memory, which is the container's memory, too. */
+/* A place in memory, which is charged to the container. */
 static void add_place(json_t *volumes, json_t *mounts, const char *name, const char *path, uint64_t bytes,
 		      bool read_only)
 {
@@ -41,13 +41,13 @@ static void add_places(const struct cell *c, json_t *volumes, json_t *mounts)
 {
 	struct place_sizes s = lifecycle_places(&c->plan->limits);
 
-	/* The limits are for what the program adds. */
+	/* The limits apply to what the program adds. */
 	add_place(volumes, mounts, "workspace", PLAN_WORKSPACE, s.bytes[0] + c->pump.project.room, false);
 	add_place(volumes, mounts, "tmp", "/tmp", s.bytes[1], false);
 	add_place(volumes, mounts, "shm", "/dev/shm", s.bytes[2], false);
-	/* Runtimes would mount a writable queue file system there. */
+	/* Runtimes would mount a writable mqueue file system there. */
 	add_place(volumes, mounts, "mqueue", "/dev/mqueue", 4 * KiB, true);
-	/* What is shown is unpacked there by init, and closed by the rules of Landlock. */
+	/* Init unpacks the shown tree there, and Landlock rules forbid writing to it. */
 	if (c->pump.folder)
 		add_place(volumes, mounts, "shown", c->pump.folder->target, max_u64(c->pump.shown.room, 4 * KiB),
 			  false);
@@ -64,7 +64,7 @@ static json_t *amounts(const struct limits *l)
 
 static json_t *profile(void)
 {
-	/* A profile of ours would have to be a file on the node; init puts our filter around the program. */
+	/* Our own profile would have to be a file on the node; init installs our filter for the program. */
 	return json_pack("{s:s}", "type", "RuntimeDefault");
 }
 
@@ -83,7 +83,7 @@ static json_t *container(const struct cell *c, json_t *mounts)
 			      "stdin", 1, "stdinOnce", 1, "tty", 0);
 	json_t *resources = json_object();
 
-	/* Both alike: nothing is lent, and the node has what is promised. */
+	/* Requests equal limits: nothing is overcommitted, and the node has what is promised. */
 	(void)json_object_set_new(resources, "limits", amounts(&c->plan->limits));
 	(void)json_object_set_new(resources, "requests", amounts(&c->plan->limits));
 	(void)json_object_set_new(v, "resources", resources);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pod as a cell, seen from the files of this folder.  kubernetes.c has the story. */
+/* A pod as a cell: internal interfaces of this folder.  See kubernetes.c. */
 #ifndef KUBERNETES_POD_H
 #define KUBERNETES_POD_H
 
@@ -10,7 +10,7 @@
 #include "backend/kubernetes/channels.h"
 
 #define POD_CONTAINER "cell"
-/* Time for the cluster's own part, on top of what the policy gives a cell to come up and to go away. */
+/* Time for the cluster's own work, in addition to the policy's limits for starting and removing a cell. */
 #define CLUSTER_GRACE_MS 30000
 
 static inline uint64_t cluster_patience_ms(uint64_t policy_ms)
@@ -25,15 +25,15 @@ struct backend_host {
 };
 
 struct cell {
-	struct pump pump; /* first: container_cell_*() */
+	struct pump pump; /* must be first, see container_cell_*() */
 	struct backend_host *host;
 	const struct plan *plan;
 	char name[64];
-	char uid[64]; /* of the pod; "": there is none that we know of */
-	bool perhaps; /* the server may have made one, but has not said so */
+	char uid[64]; /* of the pod; "": none known */
+	bool perhaps; /* the server may have created a pod, but the answer was lost */
 	char image[300];
-	json_t *asked;          /* the pod that was asked for */
-	json_t *before, *after; /* the server's account, when every wall was up and after the end */
+	json_t *asked;          /* the pod as requested */
+	json_t *before, *after; /* the server's account when init was ready, and after the end */
 	struct channels *channels;
 	uint64_t oom_seen;
 	bool stopped, gone;
@@ -42,33 +42,33 @@ struct cell {
 };
 
 /*
- * map_plan.c: the one place where a plan becomes a pod.
+ * map_plan.c: the only place where a plan becomes a pod.
  *
- * What no cluster promises: what no engine does (user_ns to socket_memory, see docker/map_plan.c), and
+ * Protections that no cluster has: those that no engine has (user_ns to socket_memory, see docker/map_plan.c), and
  *
- *	disk_limit  the bytes of a place in memory are bounded, which is checked; the number of files in it is not
- *	cpu_time    nobody reads the processor time of a pod often enough; RLIMIT_CPU bounds each process
+ *	disk_limit  the size of places in memory is limited, which is checked; the number of files is not
+ *	cpu_time    no source reports a pod's CPU time often enough; RLIMIT_CPU limits each process
  */
 json_t *map_plan_pod(const struct cell *c, struct brig_error *err);
 #define KUBERNETES_NEVER                                                                                               \
 	(PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_time_ns) | PROT_BIT(PROT_proc_subset) | \
 	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_user_counts) | PROT_BIT(PROT_socket_memory) |                    \
 	 PROT_BIT(PROT_disk_limit) | PROT_BIT(PROT_cpu_time))
-/* Since then pods may have a user namespace of their own on any cluster. */
+/* Since this version pods may have their own user namespace on any cluster. */
 #define HOST_USERS_MINOR 33
 
-/* map_check.c: compares the server's account of the pod with what was asked.  true if nothing differs. */
+/* map_check.c: compares the server's account of the pod with the request.  true if nothing differs. */
 bool map_check_pod(const json_t *asked, const json_t *found, char *difference, size_t size);
-/* A quantity of the API ("500m", "64Mi", "1e3") in thousandths; false: it is none. */
+/* An API quantity ("500m", "64Mi", "1e3") in thousandths; false: malformed. */
 bool map_quantity(const char *text, uint64_t *ret);
 
-/* status.c: what the server says of a pod's state. */
+/* status.c: what the server reports about a pod's state. */
 enum pod_phase { POD_WAITS, POD_RUNS, POD_ENDED, POD_BROKEN };
 struct pod_status {
 	enum pod_phase phase;
-	char why[300]; /* of one that waits, ended or is broken: its reason and message, cleaned; "" if not said */
-	bool oom;      /* it was killed for want of memory */
-	int64_t code;  /* of the container, once it has ended; -1: not said */
+	char why[300]; /* reason and message, unless it runs; cleaned; "" if not given */
+	bool oom;      /* it was killed by the OOM killer */
+	int64_t code;  /* exit code of the container once it has ended; -1: unknown */
 	char image_id[200];
 };
 void pod_status_read(const json_t *pod, struct pod_status *ret);
@@ -79,11 +79,11 @@ int pod_start(struct cell *c, struct brig_error *err);
 int pod_await_ready(struct cell *c, struct brig_error *err);
 int pod_stop(struct cell *c, struct brig_error *err);
 int pod_remove(struct cell *c, char *leftovers, size_t size);
-/* Of a pod whose init is dead without a last word. */
+/* For a pod whose init died without reporting the end. */
 enum cell_event pod_lost(struct cell *c, struct exit_info *info, struct brig_error *err);
 
 /* read_back.c */
-/* Namespaces that are the node's own by their numbers, and limits, before the program starts. */
+/* Checks namespaces, which must not have the node's numbers, and limits; before the program starts. */
 int pod_check_walls(struct cell *c, struct brig_error *err);
 void pod_read_back(struct cell *c, struct facts *ret);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was really in force: what init read inside the pod when the program was dead (or, if it could not, before it
- * started), and the server's account where nobody else knows.
+ * What was really in force: what init read inside the pod when the program was dead (or, if it could not, before the
+ * program started), and the API server's account where that is the only source.
  *
- * A node is usually another machine, so that its namespaces cannot be compared with ours.  But the kernel gives the first
- * namespace of each kind a number that never changes: an init that sees one of those shares it with its node.  Any
- * other number is the pod's own, if the server's account is what was asked for.
+ * A node is usually another machine, so its namespaces cannot be compared with ours.  But the kernel gives the initial
+ * namespace of each type a fixed inode number: an init that sees one of those shares it with its node.  Any other
+ * number is the pod's own, if the server's account matches what was requested.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static bool is_nodes(const struct cell *c, size_t i)
 	return c->pump.spaces.inode[i] == spaces[i].first;
 }
 
-/* A row for each promise that a cluster may take and not keep: what was found, and who can change that. */
+/* A row for each promise that a cluster may accept and not keep: what was found, and how to change that. */
 static int check_spaces(const struct cell *c, struct brig_error *err)
 {
 	if (!c->pump.has_spaces)
@@ -46,7 +46,10 @@ static int check_spaces(const struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-/* Either there is nothing but lo, or init has seen to it that the program can make no socket that leads further. */
+/*
+ * Either there is no interface except lo, or init has verified that the program can create no socket that leads
+ * further.
+ */
 static int check_network(const struct cell *c, struct brig_error *err)
 {
 	const struct fact *f = &c->pump.early.row[FACT_interfaces];
@@ -71,11 +74,11 @@ static int check_processes(const struct cell *c, struct brig_error *err)
 		(unsigned long long)c->plan->limits.pids);
 }
 
-/* A place in memory takes as much as half of the node has where its size is only looked at from time to time. */
+/* On nodes that ignore the size limit, an emptyDir in memory may take half of the node's memory. */
 static int check_disk(const struct cell *c, struct brig_error *err)
 {
 	const struct fact *f = &c->pump.early.row[FACT_disk_max];
-	uint64_t most = c->plan->limits.disk_bytes + 3 * 4 * KiB; /* each of three places is rounded up to a page */
+	uint64_t most = c->plan->limits.disk_bytes + 3 * 4 * KiB; /* each of the three places is rounded up to a page */
 
 	if (f->known && f->num <= most)
 		return 0;
@@ -118,7 +121,7 @@ void pod_read_back(struct cell *c, struct facts *ret)
 	struct pod_status status = { .phase = POD_WAITS };
 
 	if (!c->stopped)
-		return; /* the first look comes while init is still at work: it says everything at the end */
+		return; /* the first call comes while init is still working: it reports everything at the end */
 	lifecycle_facts(&c->pump, ret);
 	if (!c->violated)
 		c->violated = !lifecycle_ids(&c->pump, ret, c->difference, sizeof(c->difference));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The namespace's pods that brig has made, alive or left behind (../container/owner.h says whose they are). */
+/* Lists and removes the namespace's pods that brig created, running or orphaned (owners: ../container/owner.h). */
 #include <string.h>
 #include <time.h>
 

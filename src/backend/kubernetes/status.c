@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server says of a pod's state.  Nothing is believed but that it says so. */
+/* Parses what the server reports about a pod's state. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "backend/kubernetes/pod.h"
 #include "base/str.h"
 
-/* Reasons of a container that waits and will not start, however long one waits with it. */
+/* Reasons for which a waiting container will never start. */
 static const char *const hopeless[] = {
 	"ErrImagePull",      "ImagePullBackOff",           "ErrImageNeverPull",    "InvalidImageName",
 	"ImageInspectError", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
@@ -54,7 +54,7 @@ static void read_ended(const json_t *state, struct pod_status *s)
 			answer_text_or(state, "terminated.message", ""));
 }
 
-/* A pod that no node takes says so in its conditions. */
+/* A pod that cannot be scheduled says so in its conditions. */
 static void read_conditions(const json_t *pod, struct pod_status *s)
 {
 	const json_t *list = answer_at(pod, "status.conditions"), *at;
@@ -80,7 +80,7 @@ void pod_status_read(const json_t *pod, struct pod_status *ret)
 		ret->phase = POD_RUNS;
 	read_waiting(state, ret);
 	read_ended(state, ret);
-	/* The whole pod: evicted, refused by its node, past its deadline. */
+	/* The whole pod: evicted, rejected by its node, past its deadline. */
 	if (str_eq(phase, "Failed") || str_eq(phase, "Succeeded")) {
 		ret->phase = POD_ENDED;
 		if (answer_text(pod, "status.reason"))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PID 1 of a cell.  In one flat list of steps it forks the payload, builds the file tree while the payload
- * makes the other namespaces, joins those, hands the supervisor the descriptors through which the cell will be
- * inspected, gives up everything, and from then on only reaps.
+ * PID 1 of a cell.  In one flat list of steps it forks the payload, builds the file tree while the payload creates the
+ * other namespaces, joins those, sends the supervisor the descriptors through which the cell will be inspected, drops
+ * all privileges, and from then on only reaps.
  *
- * Nothing continues after a failed step: the step and its errno go to the supervisor and PID 1 exits,
- * which makes the kernel kill whatever was in the cell.  The supervisor's death has the same effect.
+ * Nothing continues after a failed step: init sends the step and its errno to the supervisor and exits, which makes the
+ * kernel kill whatever was in the cell.  The supervisor's death has the same effect.
  */
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "sys/caps.h"
 #include "sys/loopback.h"
+#include "sys/scheduling.h"
 
 #define WALL_GRACE_MS 500
 
@@ -46,7 +47,7 @@ int build_run(struct cell_build *b, const struct build_step *steps, size_t n, en
 		int rc = FAULT_HIT(steps[i].step) ? -FAULT_ERRNO : take(b, &steps[i]);
 
 		if (rc >= 0 || (p != PROT_COUNT && b->spec->plan->may_degrade & PROT_BIT(p)))
-			continue; /* a protection given up by policy: the evidence will show it (INV-4) */
+			continue; /* given up by policy: the evidence will show it (INV-4) */
 		*ret_failed = steps[i].step;
 		return rc;
 	}
@@ -58,7 +59,13 @@ static int die_with_parent(struct cell_build *b UNUSED)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* For the payload, which inherits it, as it does the signals.  What init itself holds until confine_init is not touched by it. */
+/* Before entering a control group: one without a real-time share takes no real-time process. */
+static int reset_scheduling(struct cell_build *b UNUSED)
+{
+	return scheduling_reset();
+}
+
+/* For the payload, which inherits the empty bounding set.  Init keeps its own capabilities until confine_init. */
 static int lock_caps(struct cell_build *b UNUSED)
 {
 	return caps_lock();
@@ -68,7 +75,7 @@ static int await_maps(struct cell_build *b)
 {
 	char go;
 
-	/* End of file: the supervisor died before PDEATHSIG was armed. */
+	/* End of file: the supervisor died before PDEATHSIG was set. */
 	return read(b->spec->ctl, &go, 1) == 1 ? 0 : -ESRCH;
 }
 
@@ -78,7 +85,7 @@ int mate_send(int mate, enum mate_word word, uint64_t dev, uint64_t ino)
 	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
 	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	/* Not send(): init's filter knows the calls of report_send. */
+	/* Not send(): init's filter permits the calls that report_send() makes. */
 	return sendmsg(mate, &msg, MSG_NOSIGNAL) == sizeof(m) ? 0 : -ECANCELED;
 }
 
@@ -93,8 +100,8 @@ int mate_receive(int mate, enum mate_word word, struct mate_message *ret)
 }
 
 /*
- * The supervisor makes the groups while we build; from here on what we write is charged to the cell.  Init and
- * payload each enter by themselves: to move another process the kernel waits for every cpu.
+ * The supervisor creates the groups while we build; from here on what we write is charged to the cell.  Init and
+ * payload each enter by themselves: to move another process, the kernel waits for every CPU.
  */
 int build_enter_cgroup(const struct cell_spec *spec, int sock)
 {
@@ -141,10 +148,10 @@ static int take_ids(struct cell_build *b)
 	rc = guest_set_ids(0, 0);
 	if (rc < 0)
 		return rc;
-	/* Changing ids took our own /proc files away from us; given back until confine_init. */
+	/* The change of ids made us undumpable and our /proc files root's; restored until confine_init. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	return die_with_parent(b); /* cleared by it, too */
+	return die_with_parent(b); /* which the change of ids has cleared */
 }
 
 static int new_session(struct cell_build *b UNUSED)
@@ -152,13 +159,15 @@ static int new_session(struct cell_build *b UNUSED)
 	if (setsid() < 0)
 		return -errno;
 	umask(022);
-	/* A keyring of its own; a kernel without keyrings has nothing to share either. */
+	/* A new session keyring.  A kernel without keyrings has none to share. */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return -errno;
 	return 0;
 }
 
-/* The sysctl belongs to the opener's user namespace, so the host's /proc shows us the cell's own. */
+/*
+ * The sysctl belongs to the user namespace of the process that opens it, so the host's /proc gives us the cell's own.
+ */
 static int forbid_nested_userns(struct cell_build *b)
 {
 	b->nested_userns = open("/proc/sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
@@ -167,7 +176,7 @@ static int forbid_nested_userns(struct cell_build *b)
 	return fd_write_all(b->nested_userns, "0", 1);
 }
 
-/* The clocks of the cell start near zero: uptime identifies a host.  Children get the namespace, we do not. */
+/* The cell's clocks start near zero, since uptime identifies a host.  Only children are in the new time namespace. */
 static int make_time_ns(struct cell_build *b)
 {
 	if (unshare(CLONE_NEWTIME) < 0)
@@ -195,19 +204,19 @@ static int hand_over(struct cell_build *b)
 	ready.inodes = root.f_ffree;
 	ready.own_bytes = b->project.own_bytes;
 	ready.own_inodes = b->project.own_inodes;
-	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
+	/* With nested_userns degraded there is no such file: send a descriptor that fails the check. */
 	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
 	for (size_t i = 0; i < USER_COUNT_COUNT; i++)
 		fds[HANDED_USER_COUNT_FIRST + i] = b->user_count[i] >= 0 ? b->user_count[i] : b->root;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		fds[HANDED_NS_FIRST + i] = open(names[i], O_RDONLY | O_CLOEXEC);
-		if (fds[HANDED_NS_FIRST + i] < 0) /* kernel without that namespace */
+		if (fds[HANDED_NS_FIRST + i] < 0) /* the kernel lacks that namespace */
 			fds[HANDED_NS_FIRST + i] = b->root;
 	}
-	return report_send(b->spec->ctl, &ready, fds, HANDED_COUNT); /* confine_init closes them all */
+	return report_send(b->spec->ctl, &ready, fds, HANDED_COUNT); /* confine_init closes all descriptors */
 }
 
-/* Early: it makes the slow namespaces (a network takes most of a millisecond) while we build the tree. */
+/* Early: the payload creates the slow namespaces (a network takes most of a millisecond) while we build the tree. */
 static int fork_mate(struct cell_build *b)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD,
@@ -218,7 +227,7 @@ static int fork_mate(struct cell_build *b)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	/* Not fork(): its handlers belong to the supervisor's libraries. */
+	/* Not fork(): it would run the atfork handlers of the supervisor's libraries. */
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
 		return -errno;
@@ -230,7 +239,7 @@ static int fork_mate(struct cell_build *b)
 	return 0;
 }
 
-/* Where nobody is forked there is nobody else to make them. */
+/* If init forks no payload, it creates the namespaces itself. */
 static int fork_payload(struct cell_build *b)
 {
 	if (!b->spec->joined)
@@ -239,7 +248,7 @@ static int fork_payload(struct cell_build *b)
 	return unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
 }
 
-/* While the payload still has our ids: the kernel lets nobody join a process that it may not look into. */
+/* While the payload still has our ids: setns() requires ptrace access to its /proc files. */
 static int join_namespaces(struct cell_build *b)
 {
 	struct mate_message made;
@@ -266,8 +275,8 @@ static int bring_loopback_up(struct cell_build *b UNUSED)
 }
 
 /*
- * A socket belongs to the network namespace in which it was made, whoever serves it.  So the cell needs no interface
- * to reach the proxy, and the proxy needs no way into the cell.
+ * A socket belongs to the network namespace in which it was created, whatever process serves it.  So the cell needs no
+ * interface to reach the proxy, and the proxy needs no access to the cell.
  */
 static int make_listeners(struct cell_build *b)
 {
@@ -281,7 +290,7 @@ static int make_listeners(struct cell_build *b)
 	return socks < 0 ? socks : report_send(b->spec->ctl, &made, &socks, 1);
 }
 
-/* pivot_root has moved every process of the mount namespace, the payload too; which checks that it was. */
+/* pivot_root has moved the root of every process in the mount namespace; the payload checks its own. */
 static int show_tree(struct cell_build *b)
 {
 	struct stat root;
@@ -293,7 +302,7 @@ static int show_tree(struct cell_build *b)
 	return mate_send(b->mate, MATE_TREE, root.st_dev, root.st_ino);
 }
 
-/* The supervisor's environment was copied with its memory; nothing of it may be read through PID 1. */
+/* The supervisor's environment came along in the copied memory; it must not be readable through PID 1. */
 static void wipe_environment(const struct cell_spec *spec)
 {
 	if (spec->env_start)
@@ -303,14 +312,14 @@ static void wipe_environment(const struct cell_spec *spec)
 #define CTL_AFTER_CONFINE  0
 #define MATE_AFTER_CONFINE 1
 
-static uint64_t wall_end_ns = UINT64_MAX; /* for the handler; not before the time begins */
+static uint64_t wall_end_ns = UINT64_MAX; /* read by the signal handler; the clock has not started */
 
 /*
- * The wall clock, kept a second time: a supervisor that was stopped, or is stuck writing to a reader that
- * does not read, must not give the program more time.  PID 1's end is the end of the whole cell.
+ * A second wall clock: a supervisor that is stopped, or blocked on a reader that does not read, must not give the
+ * program more time. The end of PID 1 is the end of the whole cell.
  *
- * With one id for both the program may be allowed to send this signal, too: the clock decides, not the signal.  One
- * that is sent while the timer's own is due takes that one's place, and is then found to be late enough.
+ * If the cell has one id, the program may be able to send SIGALRM, so the clock decides and not the signal.  A signal
+ * sent while the timer's own is pending merges with it, and the handler then finds that it is late enough.
  */
 static void expire(int sig UNUSED)
 {
@@ -325,7 +334,7 @@ static void expire(int sig UNUSED)
 
 static int set_wall_clock(const struct plan *plan)
 {
-	/* Late enough that a supervisor at work is first, early enough for the promise of limit + 1 s. */
+	/* Late enough that a working supervisor acts first, early enough for the promise of limit + 1 s. */
 	uint64_t ms = plan->limits.wall_ms + WALL_GRACE_MS;
 	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 						 .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
@@ -334,7 +343,7 @@ static int set_wall_clock(const struct plan *plan)
 	return setitimer(ITIMER_REAL, &timer, NULL) < 0 ? -errno : 0;
 }
 
-/* The clock itself is set by await_start(). */
+/* await_start() sets the timer. */
 static int listen_to_clock(void)
 {
 	struct sigaction act = { .sa_handler = expire, .sa_flags = SA_RESTART };
@@ -353,7 +362,7 @@ static void tell_sealed(const struct cell_build *b)
 	if (b->spec->joined)
 		(void)report_send(CTL_AFTER_CONFINE, &sealed, NULL, 0);
 	else
-		(void)mate_send(MATE_AFTER_CONFINE, MATE_SEALED, 0, 0); /* a payload that is dead has its own report */
+		(void)mate_send(MATE_AFTER_CONFINE, MATE_SEALED, 0, 0); /* a dead payload has sent its own report */
 }
 
 static int confine_init(struct cell_build *b)
@@ -361,7 +370,7 @@ static int confine_init(struct cell_build *b)
 	int rc;
 
 	wipe_environment(b->spec);
-	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
+	/* Only two descriptors survive, as 0 and 1, so that the rest can be closed as one range. */
 	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 ||
 	    (b->mate >= 0 && dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0) ||
 	    close_range(b->mate >= 0 ? MATE_AFTER_CONFINE + 1 : CTL_AFTER_CONFINE + 1, ~0U, 0) < 0)
@@ -380,8 +389,9 @@ static int confine_init(struct cell_build *b)
 
 static const struct build_step steps[] = {
 	{ STEP_die_with_parent, .run = die_with_parent },
-	/* For the payload, which inherits them, and here because init has to wait for its maps anyway. */
+	/* For the payload, which inherits them; done here because init has to wait for its id maps anyway. */
 	{ STEP_signals, .confine = guest_reset_signals },
+	{ STEP_scheduling, .run = reset_scheduling },
 	{ STEP_lock_caps, .run = lock_caps },
 	{ STEP_await_maps, .run = await_maps },
 	{ STEP_enter_cgroup, .run = enter_cgroup_first },
@@ -410,7 +420,7 @@ static const struct build_step steps[] = {
 	{ STEP_seal_root, .run = root_seal },
 	{ STEP_pivot_root, .run = root_enter },
 	{ STEP_join_namespaces, .run = join_namespaces },
-	/* The payload confines itself while we do the slow rest; it is let go when both are done. */
+	/* The payload confines itself during the slow steps that follow; it may start when both are done. */
 	{ STEP_show_tree, .run = show_tree },
 	{ STEP_hostname, .run = set_hostname },
 	{ STEP_loopback, .run = bring_loopback_up },
@@ -423,7 +433,7 @@ static const struct build_step steps[] = {
 static _Noreturn void give_up(int ctl, enum step step, int rc)
 {
 	if (rc == -ECANCELED)
-		guest_end(125); /* the payload failed first, and has said why */
+		guest_end(125); /* the payload failed first, and has reported why */
 	/* A failed confine_init may have moved the socket already. */
 	if (report_failure(ctl, step, rc) < 0)
 		(void)report_failure(CTL_AFTER_CONFINE, step, rc);
@@ -441,8 +451,8 @@ static void report_end(const siginfo_t *info)
 }
 
 /*
- * Reaps until the program itself has ended.  Its zombie stays unreaped: the supervisor still reads the
- * evidence from its /proc entry, and its pid cannot be taken by another process meanwhile.
+ * Reaps until the program itself has ended.  Its zombie is left unreaped: the supervisor still reads evidence from its
+ * /proc entry, and the pid cannot be reused meanwhile.
  */
 static _Noreturn void reap(pid_t payload)
 {
@@ -455,7 +465,7 @@ static _Noreturn void reap(pid_t payload)
 			char word;
 
 			report_end(&info);
-			/* The supervisor says when it has seen enough, or kills us; end of file means that it is gone. */
+			/* The supervisor tells us to exit, or kills us; end of file means that it is gone. */
 			while (read(CTL_AFTER_CONFINE, &word, 1) < 0 && errno == EINTR)
 				;
 			guest_end(0);
@@ -465,10 +475,10 @@ static _Noreturn void reap(pid_t payload)
 }
 
 /*
- * The time begins with the supervisor's word, which comes right before the one that lets the program go, or is there already:
- * on a host with much to do it may be long until then, and that is not the program's time.  A supervisor that is stopped
- * before it has let nobody go.  Nothing is reaped meanwhile: of a program's process that ends before its word the supervisor sees
- * the socket's end, and ends us.
+ * Waits for the byte with which the supervisor starts the clock, right before the one that starts the program: on a
+ * busy host building can take long, and that is not the program's time.  A supervisor that is stopped before this byte
+ * has not started the program either.  Nothing is reaped meanwhile: if the program's process dies first, the supervisor
+ * sees its socket close and kills us.
  */
 static void await_start(const struct plan *plan)
 {

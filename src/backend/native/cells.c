@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native cells of other brigs, found by the names of their control groups:
+ * Native cells of other brig processes, found by the names of their cgroups:
  *
  *	brig-<run id>-<owner's pid>-<boot time in ms>-<owner's pid namespace>
  *
- * A cell's processes die with their supervisor and its janitor removes the groups, so only when both are killed at once
- * is there anything to find here.  The name is all that is needed to tell: a process of that pid which is older than the
- * cell is its owner, a younger one only has the same number.  Writing it costs nothing, and unlike a lock or a file it
- * cannot be separated from the group.  Pids of another namespace say nothing to us: such cells are shown, and left alone.
+ * A cell's processes die with their supervisor, and its janitor removes the groups; only if both are killed at once
+ * does anything stay here.  The name is sufficient to tell: a process with that pid that is older than the cell is its
+ * owner, a younger one has reused the pid.  The name costs nothing, and unlike a lock or a file it cannot be separated
+ * from the group.  Pids of another pid namespace mean nothing here: such cells are listed, but not removed.
  *
- * Cells of a keeper are made before anybody knows for which run, and the keeper is their owner.  Their groups have a mark:
- * "waiting", and from the claim on the run's id and the keeper's caller.  The mark decides how a cell is shown and whom
- * `brig kill` tells; who owns it, and whether it is an orphan, is in the name as ever.
+ * A keeper's waiting cells are created before their run is known, and the keeper is their owner.  Their groups have a
+ * mark: "waiting", and from the claim the run's id and the pid of the keeper's caller.  The mark determines how a cell
+ * is listed and which process `brig kill` signals; the owner, and whether the cell is an orphan, still follow from the
+ * name.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -73,7 +74,7 @@ bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]
 	return !rest && ret[0] > 0 && ret[0] <= INT32_MAX;
 }
 
-/* When a process was started, in ms since boot; false if there is none. */
+/* When a process was started, in ms since boot; false if it does not exist or is dead. */
 static bool started_at(uint64_t pid, uint64_t *ret)
 {
 	char path[48], text[1024], *after;
@@ -88,14 +89,17 @@ static bool started_at(uint64_t pid, uint64_t *ret)
 	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &threads,
 		   &ticks) != 2)
 		return false;
-	/* Dead, and only not waited for; a first thread that has ended before the others looks the same. */
+	/*
+	 * A zombie.  A thread group whose leader has exited before the other threads looks the same, except for their
+	 * number.
+	 */
 	if ((after[2] == 'Z' || after[2] == 'X') && threads <= 1)
 		return false;
 	*ret = ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 	return true;
 }
 
-/* Which cells were met already: one has a group in each hierarchy. */
+/* Which cells were visited: a cell has a group in each hierarchy. */
 struct visit {
 	bool reap;
 	cell_entry_fn each;
@@ -124,7 +128,7 @@ static int is_new(struct visit *v, const char *id)
 	return 1;
 }
 
-/* The caller must be older than the cell, as its keeper is: a younger process only has the same number. */
+/* The caller must be older than the cell, as its keeper is: a younger process has reused the pid. */
 static void read_mark(const struct cgroup_found *found, uint64_t made_ms, struct cell_entry *e)
 {
 	char mark[CELL_MARK_MAX], *pid = mark, *id;
@@ -154,7 +158,7 @@ static void describe(const struct visit *v, const struct cgroup_found *found, co
 	read_mark(found, owner[1], e);
 }
 
-/* An ordinary user's orphans are that user's, root's are root's business. */
+/* An ordinary user may remove only own orphans. */
 static bool may_remove(const struct cgroup_found *found)
 {
 	struct stat st;
@@ -180,7 +184,7 @@ static int visit_group(void *arg, const struct cgroup_found *found)
 	if (v->reap && cgroup_found_remove(found, clock_now_ns() + REMOVAL_NS) < 0)
 		return err_set(v->err, BRIG_E_SYSTEM, EBUSY, "cannot remove the control group %.200s/%s", found->path,
 			       found->name);
-	rc = is_new(v, made_as); /* the mark may come between two of its groups */
+	rc = is_new(v, made_as); /* by its name: the mark may change between two of its groups */
 	return rc > 0 ? v->each(v->arg, &e) : rc;
 }
 

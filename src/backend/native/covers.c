@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The evidence for masks and seals is looked for at each path that must have one, in what the kernel says is mounted in
- * the cell, and not taken from how many init says that it made.  Mounts stack, and a later one on a folder covers those
- * in it; so a path is followed as the kernel does: from the workspace's mount to the one on it that is met first on the
- * way, and on from there.  The last one is what the program finds.  There may be thousands, so they are put in order once.
+ * Evidence for masks and seals: for each path that must have one, we look at what the kernel reports as mounted in the
+ * cell, rather than trust the number that init reports.  Mounts stack, and a later mount on a directory covers those
+ * below it.  So a path is resolved as the kernel does it: from the workspace's mount to the first mount on the way, and
+ * on from there; the last one is what the program sees.  There may be thousands of mounts, so they are sorted once.
  *
- * That is asked twice: before the program starts, of each path; and after its end, whether all that was seen then is
- * still seen, wherever the program has moved the folders that it is in.
+ * This is done twice: for each path before the program starts; and after its end, to check that all mounts seen then
+ * are still visible, wherever the program has moved the directories that they are in.
  */
 #include "backend/native/covers.h"
 
@@ -18,9 +18,9 @@
 
 struct cover {
 	uint64_t id, parent;
-	char *point; /* heap; below the workspace, "" for it */
+	char *point; /* allocated; relative to the workspace, "" for itself */
 	bool ro;
-	long mask; /* the number of our empty object; -1: it is something else */
+	long mask; /* number of our empty object; -1: something else */
 };
 
 /* Our empty objects are the files "0", "1" ... in /tmp of the tmpfs that is the cell's root. */
@@ -62,7 +62,7 @@ void covers_note(struct covers *c, const struct mount_line *m)
 	c->n += place->point != NULL;
 }
 
-/* ---- looking ----------------------------------------------------------------------------------- */
+/* ---- lookups ----------------------------------------------------------------------------------- */
 
 static int compare(uint64_t parent, const char *point, size_t len, const struct cover *r)
 {
@@ -81,7 +81,7 @@ static int by_place(const void *a, const void *b)
 	return compare(x->parent, x->point, strlen(x->point), y);
 }
 
-/* The mount on parent at the first len bytes of path. */
+/* The mount on parent whose mount point is the first len bytes of path. */
 static const struct cover *mount_on(const struct covers *c, uint64_t parent, const char *path, size_t len)
 {
 	size_t low = 0, high = c->n;
@@ -100,7 +100,7 @@ static const struct cover *mount_on(const struct covers *c, uint64_t parent, con
 	return NULL;
 }
 
-/* The mount on parent that is met first on the way to path; NULL: none is. */
+/* The first mount on parent on the way to path; NULL: none. */
 static const struct cover *next_on_way(const struct covers *c, uint64_t parent, const char *path)
 {
 	const struct cover *first = mount_on(c, parent, path, 0);
@@ -120,7 +120,9 @@ static bool has_id(const struct covers *c, uint64_t id)
 	return false;
 }
 
-/* Once, when every mount is noted; and finds the workspace's own, the lowest if several are stacked. */
+/*
+ * Sorts once, when all mounts are noted, and finds the workspace's own mount (the lowest one if several are stacked).
+ */
 static void put_in_order(struct covers *c)
 {
 	if (c->ordered)
@@ -133,7 +135,7 @@ static void put_in_order(struct covers *c)
 			break;
 }
 
-/* What the program finds at path; NULL: the workspace itself is not there. */
+/* The mount that the program sees at path; NULL: the workspace itself is missing. */
 static const struct cover *found_at(const struct covers *c, const char *path)
 {
 	const struct cover *at = c->lowest < c->n ? &c->row[c->lowest] : NULL, *next;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program was refused, as the supervisor learns of it.
+ * How the supervisor learns what a program was refused.
  *
- * The payload installs its filter in the form that tells (sys/seccomp_listen.h) and hands the listener over, behind
- * all its walls and before exec; the program never holds it.  From then on a refused call sleeps in the kernel until it
- * is answered here, with the very errno that the plain form of the filter gives for it: seccomp_decide() asks that
- * form, so the two cannot differ.  Every path through this file that is not "the plain form allows it" refuses.
+ * The payload installs the form of its filter that has a listener (sys/seccomp_listen.h) and sends the listener to the
+ * supervisor, fully confined and before exec; the program never holds it.  From then on a refused call sleeps in the
+ * kernel until it is answered here, with the same errno that the plain form of the filter gives: seccomp_decide()
+ * evaluates the plain form, so the two cannot differ. Every path through this file refuses the call unless the plain
+ * form allows it.
  *
  *   supervisor stopped   the call sleeps until init's wall clock ends the cell
- *   supervisor dead      so is the cell, by the parent-death signal
+ *   supervisor dead      the cell dies with it, by the parent-death signal
  *   listener closed      the kernel answers ENOSYS
  *   no listener          the payload installed the plain form; nothing is listed, and the result says so
  *
- * connect(2) is told of too, although it is allowed: where the program wanted to go is read from its memory.  It may
- * change that memory before the kernel reads it again, so what is listed may not be what was tried; nothing but the
- * list depends on it, because where a connection can go is decided by the network namespace, not here.
+ * connect(2) is reported too, although it is allowed: the address is read from the program's memory.  The program may
+ * change that memory before the kernel reads it again, so the listed address may differ from the real one.  Only the
+ * list depends on it: where a connection can go is decided by the network namespace.
  *
- * Answers cost the supervisor time that no quota of the cell covers.  So they have a rate: ANSWERS_AT_ONCE for free,
- * then ANSWERS_PER_SECOND; who calls faster waits (INV-7).  What is kept has a size known beforehand.
+ * Answers cost the supervisor CPU time that is not charged to the cell, so they are rate-limited: ANSWERS_AT_ONCE in a
+ * burst, then ANSWERS_PER_SECOND; callers beyond that wait (INV-7).  All memory used here is bounded.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -42,7 +43,7 @@
 #define PAUSE_NS           (10 * NS_PER_MS)
 
 struct host_tried {
-	struct in6_addr address; /* IPv4: mapped */
+	struct in6_addr address; /* IPv4: v4-mapped */
 	uint16_t port;
 	uint64_t count;
 };
@@ -52,9 +53,9 @@ struct denials {
 	struct host_tried hosts[DENIED_MAX];
 	size_t n_hosts;
 	uint64_t hosts_dropped;
-	uint64_t credit; /* answers that may be given now */
+	uint64_t credit; /* answers that may be given now (token bucket) */
 	uint64_t filled_ns;
-	int timer; /* while there is no credit; FD_NONE before the first time */
+	int timer; /* runs while there is no credit; FD_NONE: never needed so far */
 	bool paused;
 };
 
@@ -99,7 +100,10 @@ static void stop_listening(struct cell *c)
 	fd_closep(&c->listener);
 }
 
-/* Rather than to let callers wait for ever: the kernel answers ENOSYS from now on, and the result says that it did. */
+/*
+ * So that callers do not sleep forever: the kernel answers ENOSYS from now on, and the result says that calls were not
+ * recorded.
+ */
 static void give_up_listening(struct cell *c)
 {
 	stop_listening(c);
@@ -117,7 +121,7 @@ void cell_denied_end(struct cell *c)
 	c->denials = NULL;
 }
 
-/* ---- the rate --------------------------------------------------------------------------------- */
+/* ---- rate limit ----------------------------------------------------------------------------- */
 
 static void refill(struct denials *d)
 {
@@ -145,7 +149,7 @@ static int arm_timer(const struct cell *c, struct denials *d)
 	return timerfd_settime(d->timer, 0, &once, NULL) < 0 ? -errno : 0;
 }
 
-/* Without a timer there is no pause either: answering late matters less than answering. */
+/* Without a timer there is no pause: exceeding the rate is better than not answering. */
 static void pause_answers(struct cell *c, struct denials *d)
 {
 	if (arm_timer(c, d) < 0)
@@ -167,7 +171,7 @@ static void end_pause(struct cell *c, struct denials *d)
 
 /* ---- hosts ------------------------------------------------------------------------------------ */
 
-/* From the sockaddr of a connect(2); false: neither IPv4 nor IPv6, or it cannot be read. */
+/* Reads the sockaddr of a connect(2); false: neither IPv4 nor IPv6, or unreadable. */
 static bool read_host(const struct cell *c, const struct told_call *t, struct host_tried *ret)
 {
 	union {
@@ -179,7 +183,7 @@ static bool read_host(const struct cell *c, const struct told_call *t, struct ho
 	struct iovec there = { .iov_len = here.iov_len };
 	ssize_t n;
 
-	/* An address of another process: a number here, never a pointer. */
+	/* An address in another process: a number here, not a pointer. */
 	memcpy(&there.iov_base, &t->call.args[1], sizeof(there.iov_base));
 	n = process_vm_readv(t->thread, &here, 1, &there, 1, 0);
 	if (n < (ssize_t)sizeof(to.v4) || !seccomp_listen_waits(c->listener, t))
@@ -198,7 +202,7 @@ static bool read_host(const struct cell *c, const struct told_call *t, struct ho
 	return true;
 }
 
-/* The cell's own: 127/8, ::1, and "any", which means them. */
+/* The cell's own addresses: 127/8, ::1, and the unspecified address, which stands for them. */
 static bool is_own(const struct in6_addr *a)
 {
 	if (IN6_IS_ADDR_V4MAPPED(a))
@@ -223,7 +227,7 @@ static void note_host(struct denials *d, const struct host_tried *one)
 
 /* ---- answers ---------------------------------------------------------------------------------- */
 
-/* What is counted is what was answered: a call that a signal interrupted comes again. */
+/* Counts the calls that were answered: a call interrupted by a signal is made again. */
 static void answer(struct cell *c, struct denials *d, const struct told_call *t)
 {
 	uint32_t verdict = seccomp_decide(c->spec.confine.filter, &t->call);
@@ -237,7 +241,7 @@ static void answer(struct cell *c, struct denials *d, const struct told_call *t)
 			note_host(d, &host);
 		return;
 	}
-	/* The two forms agree, so it is an errno; if it were not, it would be refused all the same. */
+	/* Both forms agree, so the action is an errno; if not, the call is refused anyway. */
 	if (seccomp_listen_refuse(c->listener, t,
 				  action == SECCOMP_RET_ERRNO ? (int)(verdict & SECCOMP_RET_DATA) : EPERM) == 0 &&
 	    t->call.nr >= 0 && t->call.nr < CALLS_MAX)
@@ -281,7 +285,7 @@ void cell_denied_pump(struct cell *c, short listener)
 		if (c->denials)
 			seccomp_listen_quickly(c->listener);
 		else
-			give_up_listening(c); /* no memory to count in */
+			give_up_listening(c); /* no memory for the counters */
 	}
 	if (listener & POLLIN && c->denials && !c->denials->paused) {
 		take_calls(c, c->denials);
@@ -303,7 +307,7 @@ static void list_call(const struct cell *c, int nr, uint64_t count, struct denie
 		       seccomp_call_is_partly_allowed(c->spec.plan->family, nr)
 			       ? "the filter allows this call, but not with these arguments; no setting changes that"
 			       : "the filter allows this call to no program of this kind; no setting changes that");
-	(void)denied_add(ret, &row); /* without memory the list is short, and the run as good */
+	(void)denied_add(ret, &row); /* out of memory the list is incomplete, but the run is unaffected */
 }
 
 static void list_host(const struct cell *c, const struct host_tried *host, struct denied *ret)

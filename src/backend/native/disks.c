@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For disk_io_bps: the disks that the host's trees in a cell lie on.  Nothing that the program writes reaches a disk, its
- * scratch space being memory, so these are what it can read from.  Contents that the host has in memory already cost no
- * disk and are not limited.
+ * For disk_io_bps: the disks that hold the host's trees shown in a cell.  The program's writes never reach a disk,
+ * since its scratch space is memory, so these are the disks that it can read from.  Contents in the host's page cache
+ * cause no disk access and are not limited.
  */
 #include "backend/native/cell.h"
 

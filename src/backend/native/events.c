@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cell's processes report, as the supervisor takes it in.  Records are adopted as they come and only set
- * flags in struct cell; what the watcher is told, and in which order, is derived from the flags.  So nothing is
- * lost when several things happen between two looks: a program may have started, ended and taken init with it.
+ * Takes in the reports of a cell's processes.  Records are processed as they arrive and only set flags in struct cell;
+ * events for the watcher, and their order, are derived from the flags.  So nothing is lost if several things happen
+ * between two calls: a program may have started, ended and taken init with it.
  */
 #include <poll.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ static int take_confined(struct cell *c, struct received *r)
 	return 0;
 }
 
-/* Only once, and only where the plan has one. */
+/* At most once, and only if the plan has an egress proxy. */
 static int take_listener(struct cell *c, struct received *r)
 {
 	if (r->n_fds != 1 || !c->spec.plan->egress || c->had_way_out)
@@ -59,7 +59,7 @@ static int take_failure(const struct cell *c, const struct report *r, struct bri
 	return cell_step_failed(r->step, r->sys, err);
 }
 
-/* Adopts one record.  0, or negative if it says that the cell failed or makes no sense now. */
+/* Processes one record.  0, or negative if it reports a failure or is invalid in this state. */
 static int take_report(struct cell *c, struct received *r, struct brig_error *err)
 {
 	const struct report *p = &r->report;
@@ -99,7 +99,7 @@ static int take_report(struct cell *c, struct received *r, struct brig_error *er
 		      : 0;
 }
 
-/* All records of one socket; it is closed at its end. */
+/* Takes in all records of one socket; closes it at end of file. */
 static int drain(struct cell *c, int *sock, const char *who, struct brig_error *err)
 {
 	while (*sock >= 0) {
@@ -108,7 +108,10 @@ static int drain(struct cell *c, int *sock, const char *who, struct brig_error *
 
 		if (rc == -EAGAIN)
 			return 0;
-		/* Children that build other cells may have it for a while: closing would not be enough. */
+		/*
+		 * Closing alone would not remove it from the epoll set: children that build other cells may hold it for
+		 * a while.
+		 */
 		if (rc == 0) {
 			(void)epoll_ctl(c->poll, EPOLL_CTL_DEL, *sock, NULL);
 			fd_closep(sock);
@@ -140,7 +143,7 @@ static int early_death(const struct cell *c, const char *who, struct brig_error 
 		       count_oom_kills(c) ? ": the memory limit is too small to build a cell" : "");
 }
 
-/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
+/* PID 1 died without a report: the OOM killer took the whole group, or it was killed from the host. */
 static int take_init_death(struct cell *c, struct brig_error *err)
 {
 	if (!c->started || count_oom_kills(c) == 0)
@@ -151,8 +154,8 @@ static int take_init_death(struct cell *c, struct brig_error *err)
 }
 
 /*
- * The program has run its last instruction, and the kernel is still busy with taking its memory away: what is read now
- * costs no time.  Init, which learns of the end only then, need not wait for us afterwards.
+ * The program has run its last instruction, and the kernel is still freeing its memory: reading now costs no time.
+ * Init learns of the end only after that, and need not wait for us then.
  */
 static void part(struct cell *c)
 {
@@ -161,7 +164,7 @@ static void part(struct cell *c)
 	cell_note_end(c);
 	if (!cell_dies_last(c)) {
 		cell_let_go_of(c);
-		(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
+		(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* fails only if init is dead already */
 	}
 	if (c->cgroup)
 		(void)cgroup_read(c->cgroup, &c->last_usage);
@@ -170,13 +173,15 @@ static void part(struct cell *c)
 int cell_pump(struct cell *c, struct brig_error *err)
 {
 	struct pollfd p[] = { { .fd = c->init_pidfd, .events = POLLIN }, { .fd = c->listener, .events = POLLIN } };
-	/* Asked first: what init had said by then is read below. */
+	/* Before draining: everything that a dead init has sent is then read below. */
 	bool dead = poll(p, ARRAY_LEN(p), 0) > 0 && p[0].revents;
 	int rc = drain(c, &c->go, "the payload", err);
 
 	cell_denied_pump(c, p[1].revents);
-	/* The payload's socket ends by exec, that of an interpreter which waits when it goes on; of a payload that died
-	 * instead, init reports the end. */
+	/*
+	 * The payload's socket is closed by exec, that of a waiting interpreter when it continues.  If the payload died
+	 * instead, init reports its end.
+	 */
 	if (rc == 0 && c->go < 0 && c->confined)
 		c->started = true;
 	if (rc == 0 && c->silent && c->started && c->ready && !c->parted)
@@ -206,7 +211,7 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 	return CELL_NOTHING;
 }
 
-/* From here on init's reports are waited for. */
+/* From here on init's reports wake the poller. */
 int cell_listen_to_init(struct cell *c, struct brig_error *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = c->ctl };

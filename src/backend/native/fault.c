@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fault injection, only in builds with -Dfaults=true: $BRIG_TEST_FAULT names the step that shall fail, or, after "skip:",
- * one that shall be left out as if it had been taken, for the evidence to find.
+ * Fault injection, only in builds with -Dfaults=true: $BRIG_TEST_FAULT names the step that must fail or, after "skip:",
+ * a step that is silently omitted, so that the evidence has to detect it.
  */
 #include "backend/native/cell_spec.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the native backend can give on this host, as far as that can be told cheaply: it is asked before
- * every run, so nothing is forked.  What only shows by doing (a forbidden user namespace, a masked /proc)
- * fails at its step in the cell's set-up, with the same refusal.
+ * What the native backend can provide on this host, as far as that can be determined cheaply: this runs before every
+ * run, so nothing is forked.  What shows only by trying (a forbidden user namespace, a masked /proc) fails at its step
+ * in the cell's set-up, with the same refusal.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static protection_set missing_cgroup(const struct cgroup_host *h)
 	return missing;
 }
 
-/* Whether there is any controller; the absence of a swap device needs none. */
+/* Whether there is any controller; limiting swap needs none if there is no swap. */
 static bool has_any_cgroup(const struct cgroup_host *h)
 {
 	for (enum cgroup_resource r = 0; r < CGROUP_RESOURCE_COUNT; r++)
@@ -73,7 +73,7 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 	h->landlock_abi = landlock_abi();
 	h->ids = idmap_find();
 	*ret_missing = missing_cgroup(h->cgroups) | missing_namespaces();
-	if (!limits_disk_io(set)) /* nobody has looked for it, and nothing is promised */
+	if (!limits_disk_io(set)) /* not looked up and not promised */
 		*ret_missing &= ~PROT_BIT(PROT_disk_io);
 	if (h->landlock_abi == 0)
 		*ret_missing |= PROT_BIT(PROT_landlock);
@@ -85,7 +85,7 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 	return 0;
 }
 
-/* What native_open() looks for depends on nothing else. */
+/* The result of native_open() depends on no other setting. */
 bool native_same_host(const struct settings *a, const struct settings *b)
 {
 	return limits_disk_io(a) == limits_disk_io(b);
@@ -103,14 +103,14 @@ static int remove_groups(struct backend_host *h, struct remains *r)
 {
 	int rc = janitor_await(r->guarded, r->deadline_ns);
 
-	if (rc == -ECHILD) /* somebody killed it */
+	if (rc == -ECHILD) /* the janitor was killed */
 		rc = cgroup_remove(r->cgroup, r->deadline_ns);
 	cgroup_free(MOVE_PTR(r->cgroup));
 	janitor_release(&h->janitors, MOVE_PTR(r->guarded), r->deadline_ns);
 	return rc;
 }
 
-/* Takes what a run has left, or anybody if id is NULL, out of the list.  NULL: there is nothing. */
+/* Unlinks what a run has left, or any entry if id is NULL.  NULL: none. */
 static struct remains *take_remains(struct backend_host *h, const char *id)
 {
 	for (struct remains **at = &h->remains; *at; at = &(*at)->next)
@@ -123,7 +123,7 @@ static struct remains *take_remains(struct backend_host *h, const char *id)
 	return NULL;
 }
 
-/* Adds to leftovers; how many things stayed. */
+/* Appends to leftovers; returns how many things were left. */
 static int settle_one(struct backend_host *h, struct remains *r, char *leftovers, size_t size)
 {
 	bool process = reap_init(r) < 0, group = remove_groups(h, r) < 0;
@@ -181,7 +181,7 @@ bool native_has_remains(const struct backend_host *h)
 	return h->remains != NULL;
 }
 
-/* The janitor speaks after the last process, since the groups that it removes hold that. */
+/* The janitor answers after the last process is gone, since the groups that it removes contain it. */
 const void *native_rest_of(const struct backend_host *h, const char *id, int *ret_fd)
 {
 	for (const struct remains *r = h->remains; r; r = r->next)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of the host a cell shows: found by the supervisor before the clone, because the child may not
+ * Which parts of the host a cell shows.  The supervisor determines that before the clone, because the child may not
  * allocate, and reading a directory does.
  *
- * With the host's own tree that is /usr and the links or directories beside it (/bin, /lib ...).  With
- * a rootfs it is every top-level entry but those that a cell makes itself.
+ * With the host's own tree that is /usr and the links or directories beside it (/bin, /lib ...).  With a rootfs it is
+ * every top-level entry except those that a cell creates itself.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "base/str.h"
 
 static const char *const host_names[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
-/* Made by the cell, or never shown. */
+/* Created by the cell, or never shown. */
 static const char *const own_names[] = {
 	".", "..", "dev", "proc", "sys", "tmp", "run", "workspace", "mnt", "media", "boot", "lost+found",
 };
@@ -31,7 +31,7 @@ static bool is_own_name(const struct plan *plan, const char *name)
 	return false;
 }
 
-/* One entry of the root directory dir (its path is base).  Anything but a link or a directory is left out. */
+/* Adds an entry of the root directory dir, whose path is base.  Skips anything but links and directories. */
 static int add_entry(struct cell *c, int dir, const char *base, const char *name)
 {
 	struct cell_spec *s = &c->spec;
@@ -137,7 +137,10 @@ static int add_bind(struct cell *c, const struct plan_bind *bind)
 	return 0;
 }
 
-/* What is shown below /opt, in the workspace or anywhere else may be executed; /opt is there only if something is in it. */
+/*
+ * Binds may be executed, in /opt, in the workspace or elsewhere.  The rule for /opt needs the directory, which exists
+ * only with a bind in it.
+ */
 static void add_bind_rules(struct cell_spec *s)
 {
 	static const char opt[] = "/opt/", workspace[] = PLAN_WORKSPACE "/";
@@ -155,7 +158,7 @@ static void add_bind_rules(struct cell_spec *s)
 		guest_add_rule(&s->confine, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
 }
 
-/* Reading is fine everywhere; executing and writing only where the plan says so. */
+/* Reading is permitted everywhere; executing and writing only where the plan says so. */
 static void make_rules(struct cell_spec *s)
 {
 	guest_add_rule(&s->confine, "/", LANDLOCK_READ);

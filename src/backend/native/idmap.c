@@ -2,20 +2,19 @@
 /*
  * Which host user ids a cell's processes have.
  *
- *   root             two ids that belong to nobody, computed from the number that the kernel has given to the
- *                    cell's user namespace.  No two namespaces that exist have the same, in whatever pid
- *                    namespace or container their brigs are, so no two living cells share an id, and there is no
- *                    allocator of ours that could leak or be asked twice.  Inside a container with a small map of
- *                    its own, ids from the upper half of the largest piece
- *   ordinary user    two ids of the user's range in /etc/subuid, computed likewise.  newuidmap(1) maps them: for each cell
- *                    the pair, or once for all cells the whole range (range_ns.c), and then the pairs are written by us
- *   without a range  the user's own id for both, the only one the kernel lets be mapped: id_separation is
- *                    then missing
+ *   root             two unused ids, computed from the number that the kernel gave to the cell's user namespace.  No
+ *                    two existing namespaces have the same number, whatever pid namespace or container their brig is
+ *                    in, so no two living cells share an id, and there is no allocator that could leak or hand out an
+ *                    id twice.  Inside a container with a small id map: ids from the upper half of its largest extent
+ *   ordinary user    two ids of the user's range in /etc/subuid, computed likewise.  newuidmap(1) maps them: the pair
+ *                    for each cell, or once the whole range for all cells (range_ns.c), in which case we write the
+ *                    pairs ourselves
+ *   without a range  the user's own id for both, the only one that the kernel permits; id_separation is then missing
  *
- * A range with fewer pairs than the kernel has numbers in use is gone through again from its beginning: two cells of one
- * user, or of one such container, may then have the same pair.  In root's own range that is refused.
+ * If a range has fewer pairs than the kernel has numbers in use, numbers wrap around: two cells of one user, or of one
+ * such container, may then have the same pair.  In root's own range a number beyond the end is refused.
  *
- * Host id 0 is never mapped: files that trust uid 0 by plain permission, such as most sysctls, would open.
+ * Host id 0 is never mapped: files that uid 0 may open by plain permissions, such as most sysctls, would be accessible.
  */
 #include <fcntl.h>
 #include <pwd.h>
@@ -33,14 +32,14 @@
 #include "sys/caps.h"
 #include "sys/proc.h"
 
-/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody. */
+/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff unused. */
 #define HOST_ID_BASE  0x70000000u
 #define HOST_ID_PAIRS 0x07ff0000u
 #define NEWUIDMAP     "/usr/bin/newuidmap"
 #define NEWGIDMAP     "/usr/bin/newgidmap"
 
 struct id_range {
-	char user[64], uid[16]; /* either may stand in the file */
+	char user[64], uid[16]; /* the file may have either */
 	uint64_t start, count;
 };
 
@@ -69,14 +68,14 @@ static bool find_range(const char *file, struct id_range *ret)
 
 	*ret = (struct id_range){ .count = 0 };
 	if (getpwuid_r(geteuid(), &pw, text, sizeof(text), &found) != 0 || !found)
-		return false; /* newuidmap wants an account, too */
+		return false; /* newuidmap requires an account, too */
 	(void)str_copy(ret->user, sizeof(ret->user), found->pw_name);
 	(void)snprintf(ret->uid, sizeof(ret->uid), "%u", geteuid());
 	return proc_each_line(file, visit_range, ret) >= 0 && ret->count >= 2 && ret->start > 0 &&
 	       ret->start + ret->count <= UINT32_MAX;
 }
 
-/* One extent of /proc/self/uid_map: the largest is where unused ids are. */
+/* The largest extent of /proc/self/uid_map, which is where unused ids are. */
 struct extent {
 	uint64_t start, count;
 };
@@ -98,7 +97,7 @@ static struct idmap find_direct(void)
 	(void)proc_each_line("/proc/self/uid_map", visit_extent, &best);
 	if (best.start == 0 && best.count > HOST_ID_BASE + HOST_ID_PAIRS * 2)
 		return (struct idmap){ IDMAP_DIRECT, HOST_ID_BASE, HOST_ID_BASE, HOST_ID_PAIRS };
-	if (best.count >= 4096) { /* the lower half may belong to users of the container */
+	if (best.count >= 4096) { /* the lower half may have users of the container */
 		uint64_t first = best.start + best.count / 2;
 
 		return (struct idmap){ IDMAP_DIRECT, first, first, best.count / 4 };
@@ -121,7 +120,7 @@ struct idmap idmap_find(void)
 	return geteuid() == 0 ? find_direct() : find_subordinate();
 }
 
-/* The two host ids of this cell's init; the payload's follow them. */
+/* The host id of this cell's init; the payload's is the next one. */
 static uint64_t first_of(const struct cell *c, uint64_t first)
 {
 	return first + 2 * c->id_pair;
@@ -139,8 +138,9 @@ uint64_t idmap_of_init(const struct cell *c)
 }
 
 /*
- * Files stay ours: init, which inherits this, still opens the host's trees as we would.  The capabilities, which a change of root's
- * id takes out of the effective set, are put back: on some hosts nobody else may make user namespaces.
+ * Files are still opened with our own id: init, which inherits it, must open the host's trees as we would.  Changing
+ * root's effective id clears the effective capabilities, which are restored: on some hosts only privileged processes
+ * may create user namespaces.
  */
 int idmap_act_as(uint64_t uid)
 {
@@ -149,7 +149,7 @@ int idmap_act_as(uint64_t uid)
 	if (syscall(SYS_setresuid, -1, uid, -1) < 0)
 		return -errno;
 	(void)setfsuid(own);
-	/* Changing ids has made us a process that may not be looked into, and init would inherit that. */
+	/* Changing ids makes us undumpable, and init would inherit that. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
 	return caps_use_permitted();
@@ -158,7 +158,7 @@ int idmap_act_as(uint64_t uid)
 void idmap_act_as_ourselves(uid_t own)
 {
 	if (syscall(SYS_setresuid, -1, own, -1) < 0)
-		abort(); /* it is the saved id */
+		abort(); /* cannot fail: it is the saved id */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
@@ -203,7 +203,7 @@ static int map_direct(const struct cell *c)
 	return rc < 0 ? rc : write_pair(c->init_pid, "uid_map", c->spec.plan->uid, first_of(c, ids->first_uid));
 }
 
-/* One row of a map. */
+/* A line of a map. */
 struct id_row {
 	uint64_t inside, outside, count;
 };
@@ -236,7 +236,7 @@ static int await_helper(pid_t helper)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-/* Side by side: each is a program that has to be started, and neither looks at the other's map. */
+/* In parallel: each is a program to execute, and the maps are independent. */
 static int run_helpers(pid_t pid, const struct id_row gids[ROWS_MAX], const struct id_row uids[ROWS_MAX])
 {
 	pid_t of_gids, of_uids;
@@ -273,7 +273,7 @@ int idmap_write_range(const struct idmap *ids, pid_t pid)
 static int map_own(const struct cell *c)
 {
 	char map[64];
-	int rc = write_map(c->init_pid, "setgroups", "deny"); /* the kernel wants this first */
+	int rc = write_map(c->init_pid, "setgroups", "deny"); /* the kernel requires this before gid_map */
 
 	(void)snprintf(map, sizeof(map), "%u %u 1\n", c->spec.plan->gid, getegid());
 	if (rc == 0)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  *	supervisor					janitor
- *	  GUARD number, name  ---------------------->	  notes the name
- *	  makes the groups of that name
- *	  REMOVE number, pidfd of the last process  ->	  waits for that one, removes the groups, or tries again
- *	  does something else
- *	  takes note  <------------------------------	  REMOVED or STUCK, number
- *	  shuts its end, or dies  ------------------->	  removes all that it has noted, and ends
+ *	  GUARD number, name  ---------------------->	  stores the name
+ *	  creates the groups of that name
+ *	  REMOVE number, pidfd of the last process  ->	  waits for that process, removes the groups, retries if
+ *	  necessary
+ *	  continues with other work
+ *	  reads the answer  <------------------------	  REMOVED or STUCK, number
+ *	  shuts down its end, or dies  -------------->	  removes everything that it guards, and exits
  *
- * What is in a socket is read before its end is seen, so a name that was sent before the groups were made is known
- * whatever happens to the supervisor.  The first name is in the memory that the janitor was forked with.
+ * A socket's queued records are read before its end of file, so a name that was sent before the groups were created is
+ * known whatever happens to the supervisor.  The first name is in the memory with which the janitor is forked.
  *
- * A janitor that does not read (somebody has stopped it) is left for another one: the supervisor never waits for it but in
- * janitor_await().  What it guards it still guards, and removes when it goes on.
+ * A janitor that does not read (it was stopped) is replaced by another one: the supervisor blocks on a janitor only in
+ * janitor_await(). The stopped one still guards its groups, and removes them if it is continued.
  */
 #include "backend/native/janitor.h"
 
@@ -33,7 +34,7 @@
 #include "sys/proc.h"
 
 #define WARDS_MAX      128
-#define PATIENCE_NS    (30 * NS_PER_SEC) /* how long it keeps trying, whether the supervisor lives or not */
+#define PATIENCE_NS    (30 * NS_PER_SEC) /* how long it retries, whether or not the supervisor lives */
 #define FIRST_PAUSE_NS (50 * 1000)
 #define LAST_PAUSE_NS  (5 * NS_PER_MS)
 
@@ -44,7 +45,7 @@ struct word {
 	char name[CGROUP_NAME_MAX]; /* WORD_GUARD */
 };
 
-/* fd: FD_NONE, or one that goes along. */
+/* fd: FD_NONE, or a descriptor to send along. */
 static int say(int sock, enum word_kind kind, uint32_t number, const char *name, int fd)
 {
 	struct word w = { .kind = kind, .number = number };
@@ -54,7 +55,7 @@ static int say(int sock, enum word_kind kind, uint32_t number, const char *name,
 	return fd_send_record(sock, &whole, 1, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
-/* 1, 0 at the end, -EAGAIN, or another -errno.  *ret_fd: the receiver's, or FD_NONE. */
+/* 1, 0 at end of file, -EAGAIN, or another -errno.  *ret_fd: owned by the caller, or FD_NONE. */
 static int hear(int sock, struct word *ret, int *ret_fd)
 {
 	union {
@@ -80,12 +81,12 @@ static int hear(int sock, struct word *ret, int *ret_fd)
 	return -EPROTO;
 }
 
-/* ---- the janitor: a fork of a process that may have threads, async-signal-safe to the end -------------------- */
+/* ---- janitor: forked from a process that may have threads, so only async-signal-safe calls -------------------- */
 
 struct ward {
 	uint32_t number;
 	bool removing;
-	int dying;     /* FD_NONE: nobody is waited for */
+	int dying;     /* FD_NONE: no process to wait for */
 	unsigned left; /* bits of cgroup_remove_once() */
 	uint64_t begin_ns, next_ns;
 	char name[CGROUP_NAME_MAX];
@@ -102,7 +103,7 @@ static void note(struct wards *list, uint32_t number, const char *name)
 	struct ward *w = &list->row[list->n];
 
 	if (list->n == WARDS_MAX)
-		return; /* the supervisor counts them: cannot happen */
+		return; /* cannot happen: the supervisor counts them */
 	*w = (struct ward){ .number = number, .dying = FD_NONE, .left = CGROUP_EVERY_LEAF };
 	if (str_copy(w->name, sizeof(w->name), name))
 		list->n++;
@@ -122,7 +123,7 @@ static void take_removal(struct wards *list, uint32_t number, int *dying)
 			begin_removal(&list->row[i], fd_move(dying));
 }
 
-/* False: the supervisor says no more. */
+/* False: end of file, or an error. */
 static bool take_words(struct wards *list, int lifeline)
 {
 	struct word w;
@@ -144,13 +145,13 @@ static bool take_words(struct wards *list, int lifeline)
 	return false;
 }
 
-/* Mostly it is a process that takes its time to die: at worst an eighth of that is waited too long. */
+/* The usual reason is a process that is slow to die.  Waits at most an eighth too long. */
 static uint64_t pause_after(const struct ward *w, uint64_t now)
 {
 	return min_u64(max_u64((now - w->begin_ns) / 8, FIRST_PAUSE_NS), LAST_PAUSE_NS);
 }
 
-/* True: it is over, one way or the other. */
+/* True: finished, removed or not. */
 static bool remove_ward(struct wards *list, struct ward *w, struct cgroup *cg, int lifeline)
 {
 	const uint64_t now = clock_now_ns();
@@ -170,7 +171,7 @@ static bool remove_ward(struct wards *list, struct ward *w, struct cgroup *cg, i
 	return true;
 }
 
-/* Until somebody says something or dies, or it is time to try again. */
+/* Waits for a record, for the death of a process, or until the next attempt is due. */
 static void await_work(struct wards *list, int lifeline)
 {
 	struct pollfd p[1 + WARDS_MAX] = { { .fd = lifeline, .events = POLLIN } };
@@ -196,15 +197,16 @@ static void await_work(struct wards *list, int lifeline)
 }
 
 /*
- * It holds copies of all of the supervisor's descriptors, and must not keep a pipe open that somebody waits on; so every
- * one is closed but the lifeline and those through which groups are removed.  These are the same for every cell of a host.
+ * The janitor inherits all of the supervisor's descriptors and must not keep a pipe open whose end of file a reader
+ * waits for.  So it closes all except the lifeline and those through which groups are removed, which are the same for
+ * every cell of a host.
  */
 static _Noreturn void janitor_main(int lifeline, struct cgroup *cg, uint32_t first)
 {
 	struct wards list = { .n = 0 };
 	bool listens = true;
 
-	(void)prctl(PR_SET_NAME, "brig-janitor"); /* for whoever looks at a list of processes */
+	(void)prctl(PR_SET_NAME, "brig-janitor"); /* for ps(1) */
 	cgroup_close_other_fds(cg, lifeline);
 	note(&list, first, cgroup_name(cg));
 	while (listens || list.n > 0) {
@@ -217,13 +219,13 @@ static _Noreturn void janitor_main(int lifeline, struct cgroup *cg, uint32_t fir
 	_exit(list.any_stuck ? 1 : 0);
 }
 
-/* ---- the supervisor -------------------------------------------------------------------------------------- */
+/* ---- supervisor -------------------------------------------------------------------------------------- */
 
 struct janitor {
 	int pidfd;
 	int lifeline; /* our end; the kernel closes it when we die */
 	bool gone;
-	uint32_t next; /* number */
+	uint32_t next; /* next number to assign */
 	size_t n_unfinished;
 	struct guarded *all; /* at most WARDS_MAX */
 	size_t n;
@@ -245,17 +247,19 @@ static int fork_janitor(struct janitor *j, struct cgroup *cg)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	/* Blocked before the fork: a Ctrl-C for the whole process group must not end the janitor first. */
+	/* Blocked before the fork: a Ctrl-C for the whole process group must not kill the janitor. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &was);
-	/* No exit signal: a caller's own wait() must not find this child. */
+	/* No exit signal: wait() in the caller's code must not find this child. */
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		(void)close(ends[1]);
 		janitor_main(ends[0], cg, j->next);
 	}
-	/* A process group of its own, before there is a control group to be left: timeout(1) and shells send SIGKILL to the
-	 * supervisor's whole group, which must not take the janitor along. */
+	/*
+	 * Its own process group, set before there are any groups to leave behind: timeout(1) and shells send SIGKILL to
+	 * the supervisor's whole process group, and the janitor must survive that.
+	 */
 	if (pid > 0)
 		(void)setpgid((pid_t)pid, (pid_t)pid);
 	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
@@ -287,14 +291,14 @@ static int start(struct cgroup *cg, struct janitor **ret)
 
 static void end(struct janitor *j, uint64_t deadline_ns)
 {
-	(void)shutdown(j->lifeline, SHUT_WR); /* its end, even if a process that is about to die has a copy */
+	(void)shutdown(j->lifeline, SHUT_WR); /* effective even if a dying process still has a duplicate */
 	fd_closep(&j->lifeline);
 	(void)proc_reap(&j->pidfd, deadline_ns, NULL);
 	proc_leave(&j->pidfd);
 	free(j);
 }
 
-/* What it guards keeps it; the next cell gets another. */
+/* It stays for the groups that it guards; the next cell gets another janitor. */
 static void leave(struct janitors *js)
 {
 	struct janitor *j = MOVE_PTR(js->current);
@@ -317,7 +321,7 @@ static void take_answers(struct janitor *j)
 	}
 }
 
-/* True: there is one, and it knows of the groups. */
+/* True: there is a janitor, and it was told about the groups. */
 static bool tell_current(struct janitors *js, const struct cgroup *cg)
 {
 	struct janitor *j = js->current;
@@ -356,7 +360,7 @@ void janitor_finish(struct janitors *js, struct guarded *g, int dying)
 	struct janitor *j = g->janitor;
 
 	if (say(j->lifeline, WORD_REMOVE, g->number, "", dying) < 0)
-		g->state = STUCK; /* dead or stopped: whoever waits does it instead */
+		g->state = STUCK; /* dead or stopped: the caller of janitor_await() removes the groups itself */
 	if (--j->n_unfinished > 0 || (js->stays && js->current == j))
 		return;
 	(void)shutdown(j->lifeline, SHUT_WR);

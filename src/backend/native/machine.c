@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program reads of its machine below /proc and /sys: files of ours, which tell the cell's limits and nothing of the host
- * that uname(2) does not tell.  Runtimes size their pools and heaps by them.
+ * The files below /proc and /sys that describe the machine to a program: ours, with the cell's limits and nothing about
+ * the host beyond what uname(2) tells.  Runtimes size their pools and heaps by them.
  *
- * They are written once, before the clone, and do not change: a cell's machine has just started, is idle and has all of
- * its memory free.  root_mount_proc() puts them in their places.
+ * They are written once, before the clone, and do not change: a cell's machine has just booted, is idle and has all of
+ * its memory free. root_mount_proc() mounts them.
  */
 #include <sched.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct machine *m, const c
 	m->len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* As many as the quota can keep busy, and no more than there are. */
+/* As many CPUs as the quota can keep busy, at most those that exist. */
 static unsigned count_cpus(const struct limits *l)
 {
 	uint64_t n = (l->cpu_percent + 99) / 100;
@@ -44,7 +44,7 @@ static unsigned count_cpus(const struct limits *l)
 	return n < 1 ? 1 : (unsigned)min_u64(n, MACHINE_CPUS_MAX);
 }
 
-/* The same for who asks /sys instead: glibc, lscpu and Java. */
+/* For readers of /sys: glibc, lscpu and Java. */
 static void describe_cpu_list(struct machine *m, const struct limits *l)
 {
 	unsigned n = count_cpus(l);

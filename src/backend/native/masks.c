@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hidden files of a project the program opened.  Each is covered by an empty object of our own (root_project.c),
- * so the kernel can be asked to note the first time that one is opened: one inotify watch for each, which ends with its
- * first event.  So there are no more events than hidden files, whatever the program does, nobody is woken by them, and
- * they are read when the last process is dead.  What costs nothing while the program runs tells no more than "opened".
+ * Which hidden files of a project the program opened.  Each is covered by an empty object of ours (root_project.c), so
+ * inotify can report the first time that it is opened: one IN_ONESHOT watch for each.  So there are at most as many
+ * events as hidden files, whatever the program does; no process is woken by them, and they are read when the last
+ * process is dead.  Nothing but "opened" is recorded.
  */
 #include "backend/native/masks.h"
 
@@ -18,7 +18,7 @@ struct masks_watch {
 	bool incomplete; /* the user has no watch left, or the kernel no inotify */
 	size_t n;
 	struct {
-		int wd; /* -1: it was not there to be covered */
+		int wd; /* -1: the file did not exist, so it is not covered */
 		bool opened;
 	} row[];
 };
@@ -55,7 +55,7 @@ void masks_end(struct masks_watch *w)
 
 	if (!w || w->fd < 0)
 		return;
-	/* Watches on files, not on folders: no event carries a name, and each has the same size. */
+	/* Watches on files, not on directories: events have no names, so all have the same size. */
 	while ((n = read(w->fd, events, sizeof(events))) > 0)
 		for (size_t at = 0; at + sizeof(struct inotify_event) <= (size_t)n;) {
 			struct inotify_event e;
@@ -78,7 +78,7 @@ void masks_list(const struct masks_watch *w, const char *const *hidden, struct d
 			continue;
 		(void)snprintf(row.what, sizeof(row.what), "%s", hidden[i]);
 		(void)snprintf(row.fix, sizeof(row.fix), "workspace_show: %s", hidden[i]);
-		(void)denied_add(ret, &row); /* without memory the list is short, and the run as good */
+		(void)denied_add(ret, &row); /* out of memory the list is incomplete, but the run is unaffected */
 	}
 	if (w && w->incomplete)
 		ret->unseen = denied_without_watches;

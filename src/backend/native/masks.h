@@ -7,9 +7,12 @@
 
 struct masks_watch;
 
-/* Before the program starts: folder has an object "0", "1" ... for each of n hidden paths that is there.  NULL: no memory. */
+/*
+ * Call before the program starts.  folder has an object named "0", "1" ... for each of the n hidden paths that exists.
+ * NULL: no memory.
+ */
 struct masks_watch *masks_begin(int folder, size_t n);
-/* When the last process is dead, and before anybody else looks into the project. */
+/* Call when the last process is dead, and before anything else opens files of the project. */
 void masks_end(struct masks_watch *w);
 void masks_list(const struct masks_watch *w, const char *const *hidden, struct denied *ret);
 void masks_free(struct masks_watch *w); /* NULL is fine */

@@ -2,23 +2,24 @@
 /*
  * native/native.c - life of one native cell, seen from the supervisor.
  *
- *   supervisor   this process: makes groups, namespaces and maps, watches, reads evidence, cleans up
- *   janitor      a fork that removes the control groups, also when the supervisor has died (janitor.c)
- *   cell init    PID 1 inside: builds the tree, starts the payload, reaps (cell_init.c, rootfs.c)
+ *   supervisor   this process: creates groups, namespaces and id maps, monitors, reads evidence, cleans up
+ *   janitor      a fork that removes the cgroups, also if the supervisor dies (janitor.c)
+ *   cell init    PID 1 inside: builds the file tree, starts the payload, reaps (cell_init.c, rootfs.c)
  *   payload      the program (payload.c until exec)
  *
- * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload
- * until exec closes it), both SOCK_SEQPACKET with the records of report.h.
+ * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload; exec closes it),
+ * both SOCK_SEQPACKET with the records of report.h.
  *
- *   begin   clone and maps; then, while init builds the cell inside: janitor, groups, limits (INV-2)
- *   finish  returns when init and payload have reported that they stand behind all their walls
- *   start   one byte on ctl, for init's clock, and one on go, with start_at_once as the first thing in finish: every
- *           limit is written then; end of file on go means that exec has happened
- *   silence the filter's listener tells that no process of the program will make another call: evidence is read while
- *           the kernel takes their memory away, and init is told that it need not wait for us (events.c)
+ *   begin   clone and id maps; then, while init builds the cell inside: janitor, groups, limits (INV-2)
+ *   finish  returns when init and payload have reported that they are confined
+ *   start   one byte on ctl, for init's clock, and one on go.  With start_at_once finish does this first: every limit
+ *           is written by then.  End of file on go means that exec has happened
+ *   silence the filter's listener reports that no process of the program will make another call: evidence is read while
+ *   the kernel
+ *           frees their memory, and init is told that it need not wait for us (events.c)
  *   end     init reports the program's end but does not reap it, so that read_back() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
- *   destroy the janitor is told to remove the groups; settle waits for it
+ *   destroy asks the janitor to remove the groups; settle waits for it
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@
 
 #define LISTED_NS (100 * NS_PER_MS)
 
-/* Says nothing about the host: the process that a step was to be done with or for is not there any more. */
+/* The errno says nothing about the host: the process in question has died. */
 static bool is_lost_process(int sys)
 {
 	return sys == ESRCH || sys == EPIPE || sys == ECONNRESET;
@@ -92,7 +93,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	return c;
 }
 
-/* The strings the kernel put on our stack at exec, as far as they still lie there in one piece. */
+/* The strings that the kernel put on our stack at exec, as far as they are still contiguous. */
 static void find_environment(struct cell_spec *s)
 {
 	char **e = environ;
@@ -111,12 +112,12 @@ static void fill_confine(struct cell *c)
 	const bool strict = plan->profile == SECCOMP_PROFILE_STRICT;
 	struct guest_confine *g = &c->spec.confine;
 
-	/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
+	/* A piped core_pattern ignores 0 and starts a helper on the host; only 1 makes the kernel skip it. */
 	guest_add_rlimit(g, RLIMIT_CORE, 1);
-	/* A copied project, which is at most half of the memory, may have files that are larger. */
+	/* A copied project, which is at most half of the memory, may contain larger files. */
 	guest_add_rlimits(g, l->open_files, l->disk_bytes + (plan->workspace ? l->memory_bytes / 2 : 0),
 			  l->cpu_time_ms);
-	/* Substitutes where there is no controller and the policy accepts that. */
+	/* Substitutes, if there is no controller and the policy accepts that. */
 	if (!c->spec.has_cgroup && plan->may_degrade & PROT_BIT(PROT_pids_limit))
 		guest_add_rlimit(g, RLIMIT_NPROC, l->pids);
 	if (!c->spec.has_cgroup && plan->may_degrade & PROT_BIT(PROT_memory_limit))
@@ -147,14 +148,14 @@ static void fill_spec(struct cell *c)
 		       1024 + (plan->workspace ? plan->workspace->n_hidden : 0));
 	(void)clock_gettime(CLOCK_MONOTONIC, &mono);
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
-	/* One second short of now: the cell's clocks may not be negative. */
+	/* One second less than now: the cell's clocks must not be negative. */
 	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
 		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0),
 		       (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
 	find_environment(s);
 }
 
-/* ---- building --------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *err)
 {
@@ -162,9 +163,9 @@ int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *er
 }
 
 /*
- * Of cgroup v1 the kernel lets a task in by a file that was opened by root or by who has the task's id.  An ordinary user's init has
- * an id of the range by the time that it enters, so there the files are opened with that one; by who cannot take that id they are
- * opened with the user's, and init enters before it changes its own (spec.enters_first).
+ * On cgroup v1 the kernel lets a task enter through a file that was opened by root or by the task's own id.  An
+ * ordinary user's init has an id of the range when it enters, so we open the files with that id.  If we cannot take it,
+ * the files are opened with the user's id, and init enters before it changes its own (spec.enters_first).
  */
 static int make_groups(struct cell *c, struct brig_error *err)
 {
@@ -196,8 +197,9 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 }
 
 /*
- * A session's processes are paused by the steward, which goes on meanwhile: it gets a group for them.  The message is the first in its
- * socket, whoever speaks over that later.  Without such a group it stops them by signals, which the evidence says.
+ * The steward pauses a session's processes and continues to run itself, so it gets a cgroup for them.  The message is
+ * the first one in its socket, before anything from the owner.  Without such a group it stops them by signals, which
+ * the evidence says.
  */
 static void offer_freezer(struct cell *c)
 {
@@ -220,13 +222,13 @@ static void offer_freezer(struct cell *c)
 	cgroup_freezer_close(&f);
 }
 
-/* cgroup v2: the clone itself puts init into its group. */
+/* cgroup v2: the clone puts init into its group. */
 static int make_cgroup_first(struct cell *c, struct brig_error *err)
 {
 	return c->host->has_cgroups && c->host->enters_at_clone ? make_cgroup(c, err) : 0;
 }
 
-/* cgroup v1: while init builds the cell, which it then enters by the descriptors that it is sent. */
+/* cgroup v1: while init builds the cell; init then enters through the descriptors that we send. */
 static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 {
 	struct report enter = report_make(REPORT_ENTER);
@@ -247,7 +249,7 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 	return rc < 0 ? cell_lost_init(c, STEP_enter_cgroup, rc, err) : 0;
 }
 
-/* Also beside init's work: on cgroup v1 the first limit on sockets makes the kernel patch itself. */
+/* Also in parallel with init: on cgroup v1 the first socket limit makes the kernel patch its code. */
 static int limit_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct limits *l = &c->spec.plan->limits;
@@ -274,7 +276,7 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 	return rc;
 }
 
-/* Init waits for this byte before it does anything that needs an identity. */
+/* Init waits for this byte before its first step that needs an identity. */
 static int write_id_maps(struct cell *c, struct brig_error *err)
 {
 	int rc = FAULT_HIT(STEP_write_id_maps) ? -FAULT_ERRNO : idmap_write(c);
@@ -290,8 +292,9 @@ int cell_begin_time(struct cell *c)
 }
 
 /*
- * The word that the payload waits for behind its walls; it may be there before the payload is.  Before it init's clock, the second
- * one, is told to run: should we be stopped between the two, nothing has begun.  That of a cell that waits runs from its claim.
+ * Starts the program, or permits it to start as soon as it is confined.  Init's clock is started first: if we are
+ * stopped between the two, nothing has begun.  For a waiting cell this starts only the interpreter; native_waiting_go()
+ * starts the clock.
  */
 int cell_let_go(struct cell *c, struct brig_error *err)
 {
@@ -325,8 +328,8 @@ static int build(struct cell *c, struct brig_error *err)
 }
 
 /*
- * Whether the host would run a helper on a crashed program's memory.  RLIMIT_CORE must be 1 to stop a piped
- * core_pattern (0 does not); where our own hard limit is 0 already, there must be no pipe.
+ * Refuses hosts that would run a helper on a crashed program's memory.  RLIMIT_CORE must be 1 to stop a piped
+ * core_pattern (0 does not); if our own hard limit is 0 already, there must be no pipe.
  */
 static int check_core_dumps(struct brig_error *err)
 {
@@ -343,7 +346,7 @@ static int check_core_dumps(struct brig_error *err)
 		"raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
 }
 
-/* Stopped before the packer is asked, which may wait for a reader. */
+/* Stops the cell before it waits for the packer, which may be blocked on its reader. */
 static int blame(struct cell *c, int rc, struct brig_error *err)
 {
 	(void)native_stop(c, NULL);
@@ -381,7 +384,7 @@ int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, str
 static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify,
 			struct cell **ret, struct brig_error *err)
 {
-	(void)notify; /* nothing takes long */
+	(void)notify; /* no step takes long */
 	return cell_begin(h, plan, /* joined= */ false, NULL, ret, err);
 }
 
@@ -406,7 +409,7 @@ static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 				  .event = c->poll,
 				  .told = &c->told,
 				  .started_ns = c->started_ns };
-	cell_read_back_start(c); /* costs no time: the program has its own start to do */
+	cell_read_back_start(c); /* costs no time: the program is busy starting */
 	return 0;
 }
 
@@ -421,7 +424,7 @@ static void note_disk(struct cell *c)
 
 	if (c->handed[HANDED_SCRATCH] < 0 || fstatfs(c->handed[HANDED_SCRATCH], &now) < 0)
 		return;
-	/* A write fails when its last page does not fit; so "full" is less than a page cluster left. */
+	/* A write fails when its last page does not fit, so "full" means that at most a few blocks are left. */
 	if (now.f_bavail <= 4 || now.f_ffree == 0)
 		c->disk_full = true;
 	c->disk_bytes = (uint64_t)(now.f_blocks - now.f_bfree) * (uint64_t)now.f_bsize;
@@ -433,8 +436,8 @@ static uint64_t native_disk_bytes(struct cell *c)
 }
 
 /*
- * A pid is another process's when the program has ended and was buried, which init may do at any time: so it is held first, and sent
- * the signal only if it is a process of this cell.
+ * The pid may have been reused if the program has ended, since init may reap it at any time.  So we open a pidfd first,
+ * and send the signal only if that process is in this cell's pid namespace.
  */
 static void native_send_signal(struct cell *c, int signal)
 {
@@ -449,7 +452,7 @@ static void native_send_signal(struct cell *c, int signal)
 	(void)pidfd_send_signal(pidfd, signal, NULL, 0);
 }
 
-/* What the program has used: a cell that waited was not idle before. */
+/* Only the program's share: a waiting cell has used CPU time before. */
 static uint64_t own_cpu_ns(const struct cell *c, uint64_t ns)
 {
 	return ns - min_u64(ns, c->cpu_ns_before);
@@ -466,7 +469,7 @@ static int native_sample(struct cell *c, struct sample *ret)
 	return 0;
 }
 
-/* Without a group: what the program and the children it waited for have used, which is most of it. */
+/* Without a cgroup: CPU time of the program and the children that it waited for, which is most of it. */
 static uint64_t payload_cpu_ns(const struct cell *c)
 {
 	char path[48], text[1024], *after;
@@ -475,7 +478,7 @@ static uint64_t payload_cpu_ns(const struct cell *c)
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", c->payload_pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	after = strrchr(text, ')'); /* the command's name before it may hold anything */
+	after = strrchr(text, ')'); /* the command name before it may contain anything */
 	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0], &t[1],
 			     &t[2], &t[3]) != 4)
 		return 0;
@@ -516,22 +519,23 @@ void cell_let_go_of(struct cell *c)
 }
 
 /*
- * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to remove it
- * need not be waited for here: settle does.  Whoever looks at a workspace afterwards waits, to be on the safe side.
+ * Init has sent its last report and exits by itself, and no group has another process.  The time that the kernel takes
+ * to remove init is waited for in settle.  If a workspace is examined afterwards, stop waits anyway, to be on the safe
+ * side.
  */
 bool native_dies_alone(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
 
-	if (!c->alone) /* it stays so: init makes no process */
+	if (!c->alone) /* it stays true: init creates no process */
 		c->alone = c->parted && c->ended && !plan->workspace && !plan->wants_view && c->cgroup &&
 			   cgroup_count_tasks(c->cgroup, c->init_pid) == 0;
 	return c->alone;
 }
 
 /*
- * Of a cell that was there before its request, who asked gets the answer first, and init ends when the cell is destroyed, which
- * is right after that: its death, which takes the kernel longer than the rest of the answer, would have the cpu of whoever tells it.
+ * For a warm cell, init exits only when the cell is destroyed, right after the answer: its death takes the kernel
+ * longer than the rest of the answer, and would take CPU time from the processes that pass the answer on.
  */
 bool cell_dies_last(const struct cell *c)
 {
@@ -539,8 +543,8 @@ bool cell_dies_last(const struct cell *c)
 }
 
 /*
- * Every process is dead.  The kernel lists one in its groups until the cpu has left it for the last time, which on a busy machine
- * may be after it was reaped: what is listed for longer than that is there.
+ * Every process is dead.  The kernel lists a process in its cgroup until it has left the CPU for the last time, which
+ * on a busy machine may be after it was reaped; a process that is listed for longer is really left.
  */
 static int count_left(const struct cgroup *groups)
 {
@@ -552,7 +556,7 @@ static int count_left(const struct cgroup *groups)
 	return n;
 }
 
-/* Init's end is that of everything in its pid namespace. */
+/* When init is dead, so is everything in its pid namespace. */
 static int await_init(struct cell *c, struct brig_error *err)
 {
 	const uint64_t patience_ms = c->spec.plan->limits.cleanup_ms;
@@ -566,7 +570,7 @@ static int await_init(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-/* With it everything in its pid namespace dies, also what is frozen. */
+/* Kills the whole pid namespace, including frozen processes. */
 void cell_kill_init(struct cell *c)
 {
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
@@ -587,12 +591,12 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		return 0;
 	}
 	cell_kill_init(c);
-	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
+	/* A limit may be hit before the program is seen to have started; the cell exists nevertheless. */
 	if (c->ready && !c->parted)
 		cell_read_back_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	cell_note_end(c);
 	cell_let_go_of(c);
-	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
+	if (c->cgroup && !c->ended) /* not needed if the program ended by itself */
 		cgroup_lift_quota(c->cgroup);
 	if (native_dies_alone(c)) {
 		c->dying = fd_move(&c->init_pidfd);
@@ -619,13 +623,13 @@ static void native_usage(struct cell *c, struct cell_usage *ret)
 	ret->pids_refused = c->last_usage.pids_refused;
 }
 
-/* INV-8. */
+/* INV-8: links are not followed. */
 static int native_open_output(struct cell *c, const char *name)
 {
 	return beneath_open_file(c->handed[HANDED_WORKSPACE], name, NULL);
 }
 
-/* They were reported before the walls, so they are here when finish returns. */
+/* The sockets were reported before the payload was confined, so they are here when finish returns. */
 static int native_listener(struct cell *c, struct brig_error *err)
 {
 	if (c->way_out < 0)
@@ -647,11 +651,11 @@ static void close_all(struct cell *c)
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&c->handed[i]);
 	cell_close_child_ends(c);
-	proc_leave(&c->init_pidfd); /* one that did not die in time */
+	proc_leave(&c->init_pidfd); /* a process that did not die in time */
 	cell_denied_end(c);
 }
 
-/* The groups are removed by the janitor while we do something else. */
+/* The janitor removes the groups while we do other work. */
 static void leave_groups(struct cell *c, uint64_t deadline_ns)
 {
 	struct backend_host *h = c->host;
@@ -668,8 +672,10 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	h->remains = r;
 }
 
-/* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
- * the memory group charged), then the groups. */
+/*
+ * Accepts half-built cells.  The order matters: first no process, then no descriptor into its tmpfs (which would keep
+ * the memory group charged), then the groups.
+ */
 static int native_destroy(struct cell *c, char *leftovers, size_t size)
 {
 	uint64_t deadline;
@@ -679,7 +685,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	if (!c)
 		return 0;
 	deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
-	left = native_settle(c->host, c->spec.plan->id, leftovers, size); /* the cell before this one */
+	left = native_settle(c->host, c->spec.plan->id, leftovers, size); /* an earlier cell of the same run */
 	if (native_stop(c, NULL) < 0) {
 		size_t len = strlen(leftovers);
 
@@ -688,10 +694,10 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	}
 	cell_project_release(&c->project);
 	close_all(c);
-	if (c->dying >= 0) /* with our descriptors gone, it is the dying who takes namespaces and mounts down */
+	if (c->dying >= 0) /* with our descriptors closed, the dying process tears down namespaces and mounts */
 		(void)pidfd_send_signal(c->dying, SIGKILL, NULL, 0);
 	if (c->cgroup && !c->guarded)
-		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was made */
+		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was created */
 	if (c->cgroup)
 		leave_groups(c, deadline);
 	fd_closep(&c->dying);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's process between fork and exec.  While init builds the file tree it makes the network, ipc and
- * host name namespaces and puts up every wall that needs no tree; then, in the cell's own root, the rest, with
- * the system call filter last.  Then it tells the supervisor that all of them are up, waits for the word (in a waiting
- * cell for the program, too), and becomes the program.
+ * The program's process between fork and exec.  While init builds the file tree, it creates the network, ipc and uts
+ * namespaces and takes every step of its confinement that needs no tree; then, in the cell's own root, the rest, with
+ * the system call filter last.  It reports that it is confined, waits for permission to start (in a waiting cell also
+ * for the program), and executes the program.
  *
- * Once it has begun to give things up there is no way back: any failure ends it.
+ * Once it has begun to drop privileges there is no way back: any failure ends it.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 #include "backend/native/cell_spec.h"
 #include "base/fd.h"
 
-/* Where the two channels are kept while everything above standard error is closed. */
+/* Where the two channels stay while all other descriptors above standard error are closed. */
 #define GO_FD   3
 #define MATE_FD 4
-/* ... and a waiting cell's library, which the interpreter then finds as GUEST_WAIT_LIBRARY, or a session's program. */
+/* A waiting cell's library, which the interpreter then finds as GUEST_WAIT_LIBRARY, or a session's program. */
 #define LIBRARY_FD 5
 #define STEWARD_FD LIBRARY_FD
 static_assert(GO_FD == GUEST_WAIT_SOCKET && MATE_FD == GUEST_WAIT_LIBRARY,
@@ -42,7 +42,7 @@ static int connect_stdio(struct cell_build *b)
 	return 0;
 }
 
-/* What init waits to join, and then fills: names, the loopback interface. */
+/* Init waits to join these and then configures them: host name, loopback interface. */
 static int make_namespaces(struct cell_build *b UNUSED)
 {
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
@@ -55,7 +55,7 @@ static int enter_cgroup(struct cell_build *b)
 	return b->spec->enters_first ? 0 : build_enter_cgroup(b->spec, GO_FD);
 }
 
-/* That init has changed our root together with its own is the kernel's rule; that it did is checked. */
+/* Init's pivot_root also changes our root; this verifies that it did. */
 static int await_tree(struct cell_build *b UNUSED)
 {
 	struct mate_message tree;
@@ -103,12 +103,12 @@ static const struct build_step filter_step[] = { { STEP_seccomp, .confine = gues
 
 static _Noreturn void give_up(int sock, enum step step, int rc)
 {
-	if (rc != -ECANCELED) /* else init failed first, and has said why */
+	if (rc != -ECANCELED) /* otherwise init failed first, and has reported why */
 		(void)report_failure(sock, step, rc);
 	guest_end(125);
 }
 
-/* Init must have left the host's tree and confined itself, and the supervisor must have written every limit. */
+/* Waits until init has detached the host's tree and confined itself, and the supervisor has written every limit. */
 static void await_go(void)
 {
 	struct mate_message sealed;
@@ -118,7 +118,10 @@ static void await_go(void)
 		guest_end(125);
 }
 
-/* The interpreter of a waiting cell gets two descriptors, which are gone when it goes on; a steward needs no library to wait. */
+/*
+ * The interpreter of a waiting cell gets two descriptors, which it closes when it continues; a steward needs no library
+ * to wait.
+ */
 static int pass_to_interpreter(const struct cell_spec *spec)
 {
 	if (!spec->plan->waits_at || (spec->wait_library < 0 && spec->steward < 0))
@@ -128,7 +131,7 @@ static int pass_to_interpreter(const struct cell_spec *spec)
 	return fcntl(GUEST_WAIT_SOCKET, F_SETFD, 0) < 0 ? -errno : 0;
 }
 
-/* Of a waiting cell whose interpreter does not wait: we do, with nothing left to be done but exec. */
+/* In a waiting cell whose interpreter cannot wait, the payload waits: only exec is left to do. */
 static int await_claim(const struct plan *plan)
 {
 	struct guest_word waiting = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_WAITING };
@@ -178,7 +181,7 @@ _Noreturn void payload_main(struct cell_build *b)
 		rc = build_run(b, filter_step, ARRAY_LEN(filter_step), &failed);
 	if (rc < 0)
 		give_up(GO_FD, failed, rc);
-	/* The program does not get it: it is close-on-exec. */
+	/* The program does not get the listener: it is close-on-exec. */
 	if (report_send(GO_FD, &confined, &b->confine.listener, b->confine.listener >= 0) < 0)
 		guest_end(125);
 	await_go();

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project for a cell, prepared by the supervisor while init builds the rest; root_project.c has init's half.
+ * Prepares a project for a cell, in the supervisor, while init builds the rest; root_project.c has init's part.
  *
- * Its files belong to somebody on this host; the program has an id that belongs to nobody.  Where this process may,
- * it makes a detached copy of the mount that the project lies on, of that folder alone: read-only, without set-uid
- * files and devices, and with the owner's id shown as the program's.  Whatever has another owner has none in the cell.
- * The file system must know such mounts, and the scratch space must be able to hold an overlay's marks.
+ * The project's files have an owner on this host; the program has an id that no user has.  If this process has the
+ * rights, it makes a detached copy of the mount that the project is on, limited to its directory: read-only, without
+ * set-uid files and devices, and id-mapped so that the owner appears as the program.  All other owners appear as
+ * unmapped.  The file system must support id-mapped mounts, and the scratch space must support an overlay's extended
+ * attributes.
  *
- * Else (an ordinary user, an old kernel, another kind of file system) the project travels as a stream (project_stream.h), which is
- * handed on unread.  A keeper asks for it whoever asked for the cell, who may read the project; a process that makes a cell for
- * itself packs it.
+ * Otherwise (an ordinary user, an old kernel, another type of file system) the project comes as a stream
+ * (project_stream.h), which is passed on unread.  A keeper requests it from its caller, which may read the project; a
+ * process that makes a cell for itself packs it.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -38,7 +39,7 @@ void cell_project_init(struct project *p)
 
 /* ---- the mount ----------------------------------------------------------------------------------- */
 
-/* An overlay marks what it hides with extended attributes; a tmpfs has them from Linux 6.6 on. */
+/* An overlay marks what it hides with extended attributes, which tmpfs has since Linux 6.6. */
 static bool can_overlay(void)
 {
 	AUTO_FD file = memfd_create("brig", MFD_CLOEXEC);
@@ -50,7 +51,7 @@ static bool can_overlay(void)
 	return overlay >= 0;
 }
 
-/* In the new namespace: there until the supervisor has what it wants, or is gone. */
+/* Keeps the new namespace until the supervisor has what it needs, or is gone. */
 static _Noreturn void hold(int lifeline)
 {
 	char end;
@@ -85,7 +86,7 @@ static int open_holder_ns(pid_t pid, const struct stat *owner, uint64_t uid, uin
 	return fd < 0 ? -errno : fd;
 }
 
-/* A user namespace in which the project's owner is the program, and nobody else is anybody. */
+/* A user namespace that maps only the project's owner, to the program. */
 static int make_id_namespace(const struct stat *owner, uint64_t uid, uint64_t gid)
 {
 	int pidfd = FD_NONE, ends[2], ns;
@@ -95,7 +96,7 @@ static int make_id_namespace(const struct stat *owner, uint64_t uid, uint64_t gi
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* No exit signal: a caller's own wait() must not find this child. */
+	/* No exit signal: wait() in the caller's code must not find this child. */
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
 		hold(ends[0]);
@@ -127,7 +128,7 @@ static int make_lower(const struct cell *c)
 	return mount_copy_mapped(plan->workspace->fd, ns, plan->workspace_exec ? 0 : MNT_NOEXEC);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
+/* ---- mount and stream ---------------------------------------------------------------------------- */
 
 int cell_look_at_project(struct cell *c, struct brig_error *err)
 {
@@ -177,7 +178,7 @@ int cell_offer_stream(struct cell *c, int source, uint64_t bytes, uint64_t inode
 	return rc < 0 ? cell_lost_init(c, STEP_take_project, rc, err) : 0;
 }
 
-/* By this process, if nobody else is there to do it. */
+/* Packs the project in this process, unless another one does that. */
 static int pack_and_offer(struct cell *c, struct brig_error *err)
 {
 	struct project_stream *s = &c->project.stream;

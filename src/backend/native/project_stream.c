@@ -14,7 +14,7 @@ struct packer {
 	struct pack_caps caps;
 	int out;
 	pthread_t thread;
-	struct brig_error err; /* .code 0: it went well */
+	struct brig_error err; /* .code 0: success */
 };
 
 static void *pack_main(void *arg)
@@ -24,7 +24,10 @@ static void *pack_main(void *arg)
 
 	(void)pack_tree(p->what->fd, &p->caps, plan_workspace_hides, (void *)(uintptr_t)p->what, p->out, &counts,
 			&p->err);
-	/* Without its last record, if that failed: init then gives up.  It is closed by who waits for this thread. */
+	/*
+	 * If packing failed, its last record is missing, and init gives up.  The thread that joins us closes the
+	 * socket.
+	 */
 	(void)shutdown(p->out, SHUT_WR);
 	return NULL;
 }
@@ -65,7 +68,7 @@ static int measure(struct project_stream *s, const struct plan *plan, struct bri
 	char text[32];
 	int rc = pack_measure(w->fd, &caps, plan_workspace_hides, (void *)(uintptr_t)w, &counts, err);
 
-	/* Some more of both: it may grow until it is packed. */
+	/* Some room: the project may grow before it is packed. */
 	s->inodes = counts.entries + counts.entries / 8 + 16;
 	s->bytes = counts.bytes + counts.bytes / 8 + s->inodes * PROJECT_PAGE;
 	if (rc == 0 && counts.bytes + counts.entries * PROJECT_PAGE <= room)
@@ -83,13 +86,13 @@ int project_stream_begin(struct project_stream *s, const struct plan *plan, stru
 {
 	int ends[2], rc;
 
-	fault_arm(); /* this process may have begun no cell */
+	fault_arm(); /* not armed yet if this process has not begun a cell */
 	if (FAULT_HIT(STEP_pack_project))
 		return cell_step_failed(STEP_pack_project, FAULT_ERRNO, err);
 	rc = measure(s, plan, err);
 	if (rc < 0)
 		return rc;
-	/* Not a pipe: writing to one without a reader kills. */
+	/* Not a pipe: writing to a pipe without a reader raises SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return cell_step_failed(STEP_pack_project, errno, err);
 	rc = start_packer(s, plan->workspace, ends[1]);
@@ -105,7 +108,7 @@ static void await_packer(struct project_stream *s)
 {
 	fd_closep(&s->source);
 	if (s->packer && s->packer->thread) {
-		(void)shutdown(s->packer->out, SHUT_RDWR); /* who was to read it may be stopped, and never go */
+		(void)shutdown(s->packer->out, SHUT_RDWR); /* unblocks a packer whose reader is stopped */
 		(void)pthread_join(s->packer->thread, NULL);
 		fd_closep(&s->packer->out);
 		s->packer->thread = 0;
@@ -115,7 +118,7 @@ static void await_packer(struct project_stream *s)
 int project_stream_blame(struct project_stream *s, int rc, struct brig_error *err)
 {
 	await_packer(s);
-	/* That the reader went away is no reason but a consequence. */
+	/* A reader that is gone is a consequence of the cell's failure, not its reason. */
 	if (!s->packer || s->packer->err.code == 0 || s->packer->err.sys == EPIPE || s->packer->err.sys == ECONNRESET)
 		return rc;
 	*err = s->packer->err;

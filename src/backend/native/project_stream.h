@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project as a stream for the init of a cell (files/pack.h), for whoever may read it: the process that a run was asked of.
+ * A project as a stream for a cell's init (files/pack.h), packed by the process that was asked for the run and may read
+ * the project.
  *
- * A thread packs it, because writing waits for init's reading.  The copy is memory of the cell, so it is measured first, and more
- * than half of that memory is too much.
+ * A thread packs it, because writing blocks until init reads.  The copy is charged to the cell's memory, so the project
+ * is measured first, and refused if it needs more than half of that memory.
  */
 #ifndef NATIVE_PROJECT_STREAM_H
 #define NATIVE_PROJECT_STREAM_H
@@ -12,17 +13,20 @@
 #include "model/plan.h"
 
 struct project_stream {
-	struct packer *packer;  /* NULL: there is none */
-	int source;             /* what init reads; to be closed when init has it */
-	uint64_t bytes, inodes; /* that the copy takes at most */
+	struct packer *packer;  /* NULL: none */
+	int source;             /* what init reads; closed when init has it */
+	uint64_t bytes, inodes; /* upper bounds for the copy */
 };
 #define PROJECT_STREAM_NONE        \
 	{                          \
 		.source = FD_NONE, \
 	}
 
-/* What a copy may take of a cell's memory, with what measuring adds; and so many inodes, of a page each. */
-#define PROJECT_PAGE ((uint64_t)4096) /* what a small file takes, and more than what an inode does */
+/*
+ * The most that a copy may take of a cell's memory, including the margin that measuring adds, in bytes; and one inode
+ * per page.
+ */
+#define PROJECT_PAGE ((uint64_t)4096) /* size of a small file, and more than that of an inode */
 static inline uint64_t project_stream_most(uint64_t memory_bytes)
 {
 	return memory_bytes / 2 + memory_bytes / 16 + 32 * PROJECT_PAGE;
@@ -30,8 +34,11 @@ static inline uint64_t project_stream_most(uint64_t memory_bytes)
 
 /* Begins to pack plan->workspace, which must outlive the stream.  After a failure there is nothing to release. */
 int project_stream_begin(struct project_stream *s, const struct plan *plan, struct brig_error *err);
-/* Ends it.  The reason why packing failed, if it did, is that of the cell's failure; else it is rc, and err is left as it is. */
+/*
+ * Ends the stream.  If packing failed for a reason of its own, err and the result are that reason; otherwise returns rc
+ * and leaves err alone.
+ */
 int project_stream_blame(struct project_stream *s, int rc, struct brig_error *err);
-void project_stream_end(struct project_stream *s); /* one that was never begun is fine */
+void project_stream_end(struct project_stream *s); /* safe if it was never begun */
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program made of a project, for whoever asked for the cell to read when it is dead.
+ * What a program changed in a project, for the process that requested the cell to read when the cell is dead.
  *
- * Root reads the scratch space itself, by the descriptor that init handed over: an overlay's upper layer, or the whole copy.  An ordinary user may not: the files belong to ids that are his only by newuidmap, with modes of
- * the program's choosing.  So a child enters the cell's user namespace, which outlives its processes while we hold its
- * descriptor and in which its maker may do everything, and packs the tree; here it is unpacked into a file system that
- * is mounted nowhere and gone with its last descriptor: whoever kills us, nothing is left.  There every file is readable
- * by its owner, whatever mode the program gave it.
+ * Root reads the scratch space through the descriptor that init sent: an overlay's upper layer, or the whole copy.  An
+ * ordinary user cannot: the files belong to ids that are the user's only by newuidmap, with modes that the program
+ * chose.  So a child enters the cell's user namespace, which exists as long as we hold a descriptor of it, and in which
+ * its creator has all capabilities, and packs the tree.  We unpack it into a file system that is mounted nowhere and
+ * disappears with its last descriptor, so nothing is left even if we are killed. There the owner can read every file,
+ * whatever mode the program gave it.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -19,12 +20,12 @@
 #include "sys/proc.h"
 #include "sys/private_fs.h"
 
-/* Holes count in a stream, though they take no room. */
+/* Sparse files are packed with their holes, which take no room on disk. */
 #define SPARSE_ROOM (1 * GiB)
-/* How a carrier ends that found more than the caps or the walk allow, and has packed what they do. */
+/* Exit status of a carrier that packed only what the caps or the walk permit. */
 #define CARRIER_IN_PART 2
 
-/* Whether all that is in the scratch space is the view: a copied project, or what was made where there was none. */
+/* Whether the view is the whole scratch space: a copied project, or a workspace that began empty. */
 static bool is_whole(const struct project_rest *r)
 {
 	return r->way == PROJECT_STREAM || (r->way == PROJECT_NONE && r->plan->wants_view);
@@ -56,7 +57,7 @@ bool cell_project_needs(const struct cell *c, enum handed_fd which)
 
 /* ---- the carrier ---------------------------------------------------------------------------------- */
 
-/* Holds every capability over the dead cell's namespace, and so over its files, and none elsewhere. */
+/* Has every capability over the dead cell's namespace, and thus over its files, and none elsewhere. */
 static _Noreturn void carrier_main(const struct project_rest *r, const struct pack_caps *caps, int out)
 {
 	struct brig_error err = { .code = 0 };
@@ -70,8 +71,8 @@ static _Noreturn void carrier_main(const struct project_rest *r, const struct pa
 }
 
 /*
- * The program chose what there is to carry, so that there is too much of it is an answer and no fault: *ret_in_part.
- * Many names of one file (hard links) are as many files here, for which the room may not last.
+ * The program determines how much there is to carry, so too much is a result and not a failure: *ret_in_part.  Hard
+ * links are unpacked as separate files, which may exceed the room.
  */
 static int carry(const struct project_rest *r, int to, const struct pack_caps *caps, bool *ret_in_part)
 {
@@ -82,7 +83,7 @@ static int carry(const struct project_rest *r, int to, const struct pack_caps *c
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	/* fork(), not a bare clone: packing allocates, and a caller may have threads. */
+	/* fork(), not a bare clone: packing allocates, and the caller may have threads. */
 	pid = fork();
 	if (pid == 0) {
 		(void)close(ends[0]);
@@ -92,7 +93,7 @@ static int carry(const struct project_rest *r, int to, const struct pack_caps *c
 	(void)close(ends[1]);
 	if (rc == 0)
 		rc = unpack_tree(to, ends[0], &options, &counts);
-	(void)close(ends[0]); /* a carrier that still writes ends by this */
+	(void)close(ends[0]); /* ends a carrier that still writes */
 	if (pid > 0)
 		status = proc_wait(pid);
 	*ret_in_part = rc == -ENOSPC || (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_IN_PART);

@@ -2,26 +2,26 @@
 /*
  * A user namespace for the supervisor of an ordinary user's cells.
  *
- * Of the ids of a user's range only newuidmap(1) can make maps, and it maps them for processes that the user starts.  So each cell
- * took two runs of a program with rights of its own, its supervisor could not give those rights up, and no process but one
- * that was started inside could be in a cell: who joins one must own its user namespace, from the namespace right above it,
- * and what runs beside the supervisor has the user's own id, like everything else of the user's.
+ * Only newuidmap(1) can map the ids of a user's range, and it does so for processes that the user starts.  Mapping them
+ * per cell means two runs of a set-uid program for each, so the supervisor must keep the ability to run it; and only a
+ * process started inside a cell can be in it: to join a cell, a process must own its user namespace, in the namespace
+ * directly above, and processes beside the supervisor have the user's own id, like all others of the user.
  *
- * Here the helpers run once.  The supervisor goes into a user namespace whose map is the user's id and the whole range, each id being
- * what it is outside:
+ * Here the helpers run once.  The supervisor enters a user namespace that maps the user's id and the whole range, each
+ * id to itself:
  *
  *	host             user 1001, range 100000 to 165535 in /etc/subuid
- *	 └─ supervisor's 1001 and 100000 to 165535; no 0, and nobody there has the name of root
+ *	 └─ supervisor's 1001 and 100000 to 165535; no 0: no process there is named root
  *	     ├─ cell     0 is 103500, 1000 is 103501
  *	     └─ cell     0 is 103526, 1000 is 103527
  *
- * In it the supervisor has every capability, over its own children: it writes the maps of cells, takes another id for the moment in
- * which a cell is born, and looks at what is in there.  Over anything else it has the rights of the user, as before: the kernel
- * asks for a capability where the thing was made, and lets nobody use one on files of ids that are not mapped.  Because no
- * id changes its number, files, control groups, signals and evidence are the same from either side.
+ * In it the supervisor has every capability, over its own children: it writes the id maps of cells, takes another id
+ * while a cell is cloned, and inspects cells.  Over everything else it has only the user's rights: the kernel checks a
+ * capability in the namespace that owns the object, and ignores it for files of unmapped ids.  Because no id changes
+ * its number, files, cgroups, signals and evidence are the same from either side.
  *
- * A child makes the namespace and waits in it until the maps are written.  If that fails the child ends, nothing has happened,
- * and cells get their maps one by one as before.
+ * A child creates the namespace and waits in it until the maps are written.  If that fails the child exits, nothing has
+ * changed, and each cell gets its maps by the helpers as before.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -40,7 +40,7 @@
 
 #define END_MAX_NS NS_PER_SEC
 
-/* Nobody tells it to go on: it is killed, or its parent was before it could ask for that. */
+/* Blocks until it is killed, or exits if its parent died before PDEATHSIG was set. */
 static _Noreturn void hold(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent)
@@ -58,7 +58,7 @@ static int open_user_ns(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* With its maps; the caller's descriptor, or -errno. */
+/* Creates the namespace with its maps; returns a descriptor for the caller to close, or -errno. */
 static int make(const struct idmap *ids)
 {
 	int pidfd = FD_NONE, fd;
@@ -89,7 +89,7 @@ bool native_enter_range(struct backend_host *h)
 	ns = make(&h->ids);
 	if (ns < 0 || setns(ns, CLONE_NEWUSER) < 0)
 		return false;
-	/* To gain capabilities makes a process one that may not be looked into, and cells would inherit that. */
+	/* Gaining capabilities makes a process undumpable, and cells would inherit that. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	h->ids.kind = IDMAP_DIRECT;
 	return true;

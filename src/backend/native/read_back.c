@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is really in force, read back from the kernel: control group files, /proc of the payload and of
- * cell init, the namespaces, file systems and sysctl behind the descriptors that init handed over.
- * Nothing here is taken from what we asked for.
+ * Reads back from the kernel what is in force: cgroup files, /proc of the payload and of cell init, and the namespaces,
+ * file systems and sysctls behind the descriptors that init sent.  Nothing here is taken from what was requested.
  *
  * The payload is dying by now, a zombie, or about to be killed.  Until it is reaped it shows its credentials, filters,
  * limits and privileges.
@@ -23,6 +22,7 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
+#include "sys/scheduling.h"
 
 struct looks *looks_take(struct backend_host *h)
 {
@@ -36,7 +36,7 @@ struct looks *looks_take(struct backend_host *h)
 	l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (l == MAP_FAILED)
 		return NULL;
-	(void)madvise(l, sizeof(*l), MADV_DONTFORK); /* else it only costs more */
+	(void)madvise(l, sizeof(*l), MADV_DONTFORK); /* failure only costs performance */
 	return l;
 }
 
@@ -55,14 +55,17 @@ void looks_free_all(struct backend_host *h)
 	h->free_looks = NULL;
 }
 
-/* A zombie still has its limits, though its /proc entry no longer shows them. */
+/* A zombie still has its limits, although its /proc entry no longer shows them. */
 static void read_limits(struct cell *c, struct facts *f)
 {
 	struct rlimit files, core;
 
 	bool known;
 
-	/* A root without CAP_SYS_RESOURCE has it in user namespaces that are its own. */
+	/*
+	 * prlimit(2) requires CAP_SYS_RESOURCE in the process's user namespace; root without that capability has it in
+	 * namespaces that it owns.
+	 */
 	known = zygote_enter_owner(c->zygote) == 0 && prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) == 0 &&
 		prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) == 0;
 	zygote_leave_owner(c->zygote);
@@ -129,7 +132,7 @@ static const struct {
 static_assert(ARRAY_LEN(namespaces) == HANDED_COUNT - HANDED_NS_FIRST,
 	      "namespaces[] is in the order of enum handed_fd");
 
-/* Ours, which the cell's must differ from.  Looked up once for all cells of a host, while there is time. */
+/* Our own namespaces, from which the cell's must differ.  Looked up once per host, while there is time. */
 static void find_own(struct backend_host *h)
 {
 	struct guest_status s;
@@ -157,7 +160,7 @@ static void read_namespaces(struct cell *c, struct facts *f)
 
 		if (ours->st_ino == 0 || fstat(c->handed[HANDED_NS_FIRST + i], &theirs) < 0)
 			continue;
-		/* A descriptor on another file system than nsfs is no namespace at all. */
+		/* Only a descriptor on nsfs is a namespace. */
 		own = theirs.st_dev == ours->st_dev && theirs.st_ino != ours->st_ino;
 		fact_text(f, namespaces[i].fact, own ? "own" : "shared", "%s:[%llu]", namespaces[i].name,
 			  (unsigned long long)theirs.st_ino);
@@ -182,7 +185,7 @@ static void read_payload(struct cell *c, struct facts *f)
 	if (!guest_status_read(path, &s))
 		return;
 	find_own(c->host);
-	/* Filters are inherited: of those that we have ourselves (keeper/confine.c, a container's) none is the program's. */
+	/* Filters are inherited: our own (keeper/confine.c, a container's) must not be counted as the program's. */
 	if (s.known[STATUS_SECCOMP_FILTERS] && s.number[STATUS_SECCOMP_FILTERS] <= c->host->own_filters)
 		s.number[STATUS_SECCOMP] = 0;
 	for (size_t i = 0; i < STATUS_NUMBERS; i++)
@@ -196,7 +199,15 @@ static void read_payload(struct cell *c, struct facts *f)
 		fact_text(f, FACT_capabilities, caps.s, "%s", path);
 }
 
-/* From the map that the kernel has, which host ids the cell can be and what the payload is inside. */
+static void read_scheduling(struct cell *c, struct facts *f)
+{
+	const char *what = scheduling_of(c->payload_pid);
+
+	if (what)
+		fact_text(f, FACT_scheduling, what, "sched_getscheduler(2), getpriority(2)");
+}
+
+/* From the kernel's id map: which host ids the cell has, and which of them the payload. */
 static void read_id_map(struct cell *c, struct facts *f)
 {
 	char path[48], text[512];
@@ -233,9 +244,9 @@ struct mount_scan {
 	struct facts *facts;
 	const char *path;
 	char writable[200];
-	size_t own_proc;       /* files of ours that lie over names in /proc */
-	char other_proc[64];   /* the first mount there that is none of ours */
-	const char *workspace; /* what the last mount on it is, which covers the others */
+	size_t own_proc;       /* our files mounted over names in /proc */
+	char other_proc[64];   /* the first other mount there */
+	const char *workspace; /* type of the last mount on it, which covers the others */
 	struct covers covers;
 };
 
@@ -243,13 +254,13 @@ static void note_writable(struct mount_scan *s, const char *point)
 {
 	size_t len = strlen(s->writable);
 
-	/* Several mounts may be stacked on one place; naming it once is enough. */
+	/* Several mounts may be stacked at one place; list it once. */
 	if (proc_list_has(s->writable, ' ', point))
 		return;
 	(void)snprintf(s->writable + len, sizeof(s->writable) - len, "%s%s", len ? " " : "", point);
 }
 
-/* Below /proc only our own files may be seen beside processes: each over the name that it stands for. */
+/* Below /proc only our own files may be mounted, each at its own name. */
 static void note_proc(struct mount_scan *s, const struct mount_line *m)
 {
 	const char *name = m->point + strlen("/proc/");
@@ -266,7 +277,7 @@ static void note_proc(struct mount_scan *s, const struct mount_line *m)
 		(void)str_copy(s->other_proc, sizeof(s->other_proc), name);
 }
 
-/* Writes never reach the project itself: they go to an overlay's upper layer, to a copy, or nowhere. */
+/* Writes never reach the project itself: they go to an overlay's upper layer, to a copy, or fail. */
 static void note_workspace(struct mount_scan *s, const struct mount_line *m)
 {
 	bool ro = proc_list_has(m->options, ',', "ro");
@@ -298,7 +309,7 @@ static bool visit_mount(char *line, void *arg)
 	}
 	note_proc(s, &m);
 	note_workspace(s, &m);
-	/* A folder on the way to a file that is held: what is written there is written to the workspace. */
+	/* A directory on the way to a protected file: writes there go to the workspace. */
 	if (strncmp(m.point, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0 &&
 	    (str_eq(m.fstype, "overlay") || (str_eq(m.fstype, "tmpfs") && strncmp(m.root, "/copy/", 6) == 0)))
 		return true;
@@ -309,7 +320,9 @@ static bool visit_mount(char *line, void *arg)
 	return true;
 }
 
-/* Without its mask, a hidden path shows what the project has there; in a copy, what was there when it was made. */
+/*
+ * Without its mask, a hidden path shows the project's file or, in a copy, the one that existed when the copy was made.
+ */
 static bool has_nothing_to_hide(const struct cell *c, size_t i)
 {
 	const struct plan_workspace *w = c->spec.plan->workspace;
@@ -321,7 +334,7 @@ static bool has_nothing_to_hide(const struct cell *c, size_t i)
 	return fd == -ENOENT || fd == -ENOTDIR;
 }
 
-/* A seal that is not there, though there is something to seal. */
+/* Whether a seal is missing although there is something to seal. */
 static bool lacks_seal(const struct cell *c, struct covers *covers, const char *path)
 {
 	AUTO_FD fd = FD_NONE;
@@ -348,8 +361,10 @@ static bool note_cover(char *line, void *arg)
 	return true;
 }
 
-/* What must cover something in the workspace, path by path: masks and seals of a project, test files
- * that are held, and what the plan shows there. */
+/*
+ * Checks everything that must be covered in the workspace, path by path: masks and seals of a project, protected test
+ * files, and binds of the plan.
+ */
 void cell_read_back_ready(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
@@ -381,8 +396,9 @@ void cell_read_back_ready(struct cell *c)
 }
 
 /*
- * After the end: what was there at the beginning, wherever it is now.  A program that moves a folder with a mask in it
- * below names without end makes a line that nobody reads; then the look before its start stands.
+ * After the end: checks that what was covered at the start still is, wherever it is now.  A program that moves a
+ * directory with a mask below very long paths produces a mountinfo line that we cannot parse; then the result from
+ * before its start stands.
  */
 static void read_covers(const struct cell *c, struct covers *covers, bool left_out, const char *path, struct facts *f)
 {
@@ -411,7 +427,7 @@ static void read_mounts(struct cell *c, struct facts *f)
 		return;
 	}
 	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
-	/* All or none: a kernel without a way to put them there shows nothing of the machine. */
+	/* All or none: a kernel that cannot mount them shows no machine files. */
 	if (!scan.other_proc[0] && scan.own_proc > 0 && scan.own_proc < MACHINE_FILES)
 		(void)snprintf(scan.other_proc, sizeof(scan.other_proc), "%zu files of %d", scan.own_proc,
 			       MACHINE_FILES);
@@ -462,17 +478,18 @@ static void read_nested_userns(struct cell *c, struct facts *f)
 		fact_num(f, FACT_nested_userns, n, "user.max_user_namespaces");
 }
 
-/* What only living processes (or the payload's zombie) show. */
+/* What only living processes, or the payload's zombie, show. */
 static void read_processes(struct cell *c, struct facts *f)
 {
 	read_payload(c, f);
 	read_limits(c, f);
+	read_scheduling(c, f);
 	read_id_map(c, f);
 	read_network(c, f);
 	read_mounts(c, f);
 }
 
-/* What is behind descriptors that we hold. */
+/* What is readable through descriptors that we hold. */
 static void read_held(struct cell *c, struct facts *f)
 {
 	read_cgroup(c, f);
@@ -504,9 +521,9 @@ void cell_read_back_dying(struct cell *c)
 }
 
 /*
- * Two looks after the program has had its time: at the processes while they can still be seen, and, once the
- * cell is stopped, at the rest.  When PID 1 was gone before the first look (the OOM killer takes the whole
- * group on cgroup v2), what it alone could show stays as it was read at the start, and says so.
+ * Two looks after the program has run: at the processes while they exist and, once the cell is stopped, at the rest.
+ * If PID 1 was gone before the first look (on cgroup v2 the OOM killer takes the whole group), what only it could show
+ * stays as it was read at the start, and says so.
  */
 void cell_read_back(struct cell *c, struct facts *ret)
 {

@@ -12,7 +12,7 @@
 static_assert(HANDED_COUNT <= FD_BESIDE_MAX, "what init hands over goes into one record");
 static_assert(sizeof(struct guest_word) != sizeof(struct report), "records are told apart by their size");
 
-/* NONE is not a protection; every other word in the column is one. */
+/* NONE is not a protection; every other word in that column is. */
 #define PROT_NONE PROT_COUNT
 
 const struct step_info step_info[] = {
@@ -98,7 +98,7 @@ static bool decode_not_joined(uint64_t value, struct report *ret)
 	return true;
 }
 
-/* The library in an interpreter speaks shorter records (guest/wait.h). */
+/* The library in an interpreter sends shorter records (guest/wait.h). */
 static bool decode_wait(const void *bytes, size_t len, struct report *ret)
 {
 	struct guest_word w;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project in the cell's workspace, shown by cell init; project.c has the supervisor's half, which decides for one of
- * two ways and sends it with REPORT_PROJECT:
+ * Shows a project in the cell's workspace, in cell init; project.c has the supervisor's part, which chooses one of two
+ * ways and sends it with REPORT_PROJECT:
  *
- *   PROJECT_LOWER    an overlay.  Below is the project itself, a read-only mount whose owner is the program; above,
- *                    in the scratch space and so under the disk limit, is what the program changes
- *   PROJECT_STREAM   a copy in the scratch space, which is larger by exactly what was copied
+ *   PROJECT_LOWER    an overlay.  The lower layer is the project, a read-only mount on which its owner is the program;
+ *                    the upper layer, in the scratch space and so under the disk limit, is what the program changes
+ *   PROJECT_STREAM   a copy in the scratch space, which is larger by exactly the size of the copy
  *
- * Then masks: over each hidden path an empty file or folder of ours.  Nobody in
- * the cell can move, remove or replace what something is mounted on, nor reach what is below.  The empty ones lie in
- * the skeleton's own /tmp, where the cell's /tmp covers them; each hidden path has one of its own, so that whoever
- * watches that folder learns which was opened.
+ * Then masks: an empty file or directory of ours over each hidden path.  No process in the cell can move, remove or
+ * replace a mount point, or reach what is below it.  The empty objects are in the skeleton's own /tmp, where the cell's
+ * /tmp covers them; each hidden path has one of its own, so that a watch on that directory shows which one was opened.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -27,12 +26,12 @@
 #include "files/pack.h"
 #include "sys/mnt.h"
 
-/* Of an overlay: the upper folder, the work folder and the one in it, the mark of deleted files; less "workspace". */
+/* Of an overlay: the upper directory, the work directory and the one in it, the whiteout; minus "workspace". */
 #define OVERLAY_INODES 3
-/* Of every scratch space: its root and the three folders in it. */
+/* Of every scratch space: its root and the three directories in it. */
 #define SCRATCH_INODES 4
 
-/* snprintf takes locks. */
+/* Instead of snprintf, which takes locks. */
 static void put_u64(char dst[24], uint64_t n)
 {
 	char digits[24];
@@ -65,7 +64,7 @@ int root_take_project(struct cell_build *b)
 	p->copy_bytes = r.report.blocks;
 	p->copy_inodes = r.report.inodes;
 	p->own_inodes = p->way == PROJECT_LOWER ? OVERLAY_INODES : 0;
-	/* While that can still be opened. */
+	/* While it can still be opened. */
 	p->masks = openat(b->root, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	return p->masks < 0 ? -errno : 0;
 }
@@ -82,8 +81,8 @@ void root_scratch_room(const struct cell_build *b, struct scratch_room *ret)
 /* ---- overlay ------------------------------------------------------------------------------------- */
 
 /*
- * The folders that a covering file is in, in the upper layer: an overlay shows them as one with the project's own of the
- * same names, with the upper one's mode and owner.
+ * Creates the directories above a covering file in the upper layer: an overlay merges them with the project's
+ * directories of the same names, and uses the upper one's mode and owner.
  */
 static int make_way_above(struct cell_build *b, const char *path)
 {
@@ -124,18 +123,18 @@ static int make_layers(struct cell_build *b)
 	b->project.upper = openat(b->scratch, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (b->project.upper < 0)
 		return -errno;
-	/* The overlay's root is this folder as far as its owner and mode go. */
+	/* It determines owner and mode of the overlay's root. */
 	if (fchmod(b->project.upper, 0755) < 0 || fchown(b->project.upper, plan->uid, plan->gid) < 0)
 		return -errno;
-	/* What covers a file of the project is there before the overlay is: no moment shows the one below. */
+	/* A file that covers one of the project is created before the overlay, so the covered one is never visible. */
 	if (plan->workspace->covered)
 		rc = make_way_above(b, plan->workspace->covered);
 	return rc < 0 ? rc : root_stage_files_in(b, b->project.upper, /* covering= */ true);
 }
 
 /*
- * Paths are relative to the scratch space: the options of an overlay can be read in the cell.  So can the mounts, and
- * the project's own would tell its path on the host; it is taken away when the overlay has its private copy.
+ * Paths are relative to the scratch space, since an overlay's options are visible in the cell.  So are mounts, and the
+ * project's own would reveal its path on the host; it is detached once the overlay has its private clone.
  */
 static int show_overlay(struct cell_build *b)
 {
@@ -165,23 +164,28 @@ static int show_overlay(struct cell_build *b)
 
 /* ---- copy ---------------------------------------------------------------------------------------- */
 
-/* Init's effective ids, and with them its capabilities, or its own again. */
+/* Changes init's effective ids, and with them its capabilities, or changes them back. */
 static int act_as(const struct cell_build *b, uid_t uid, gid_t gid)
 {
 	if (!b->spec->two_ids)
 		return 0;
-	/* Back: the user first, whose right it is to change the group.  The kernel's own calls, see guest_set_ids(). */
+	/*
+	 * Back: the user id first, which gives the right to change the group.  Direct system calls, see
+	 * guest_set_ids().
+	 */
 	if (uid == 0 && syscall(SYS_setresuid, -1, 0, -1) < 0)
 		return -errno;
 	if (syscall(SYS_setresgid, -1, gid, -1) < 0 || syscall(SYS_setresuid, -1, uid, -1) < 0)
 		return -errno;
-	/* Every change of ids forgets both, see take_ids. */
+	/* Every change of ids resets both, see take_ids. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
 }
 
-/* INV-1: with the program's ids and without a capability in force, though the stream is the supervisor's. */
+/*
+ * INV-1: runs with the program's ids and without effective capabilities, although the stream comes from the supervisor.
+ */
 static int unpack(struct cell_build *b)
 {
 	const struct plan *plan = b->spec->plan;
@@ -200,7 +204,7 @@ static int unpack(struct cell_build *b)
 	return rc < 0 ? rc : back;
 }
 
-/* What was copied is now known to the byte; the program gets its limits on top of that and no more. */
+/* The size of the copy is now known exactly; the program gets its limits on top of it and no more. */
 static int fit_scratch(struct cell_build *b)
 {
 	struct project_build *p = &b->project;
@@ -255,7 +259,7 @@ static int make_empty(int dir, const char *name, bool is_dir, mode_t mode)
 	return mkdirat(dir, name, mode) < 0 || fchmodat(dir, name, mode, 0) < 0 ? -errno : 0;
 }
 
-/* What to cover; a copy was made without it. */
+/* Opens the path to be covered.  A copy does not contain it, so a placeholder is created. */
 static int open_hidden(struct cell_build *b, const char *path, enum hidden_kind kind)
 {
 	if (b->project.way == PROJECT_STREAM && kind != HIDDEN_GONE) {
@@ -277,7 +281,7 @@ static int hide(struct cell_build *b, size_t i)
 	int rc;
 
 	target = open_hidden(b, b->spec->plan->workspace->hidden[i], b->spec->hidden[i]);
-	/* It is in a folder that is hidden itself; or nowhere. */
+	/* It is inside another hidden directory, or does not exist. */
 	if (target == -EXDEV || target == -ENOENT)
 		return 0;
 	if (target < 0)
@@ -292,18 +296,19 @@ static int hide(struct cell_build *b, size_t i)
 	return tree < 0 ? tree : mount_attach(tree, target, "");
 }
 
-/* ---- files that are held --------------------------------------------------------------------------- */
+/* ---- protected files ------------------------------------------------------------------------------- */
 
 #define HELD_DEPTH 64
 
 /*
- * A file that is a read-only mount cannot be written, replaced or removed; but the folder that it is in could be moved
- * aside and another be put in its place.  So each folder on the way is a mount, too, of itself and writable: nobody renames
- * what something is mounted on.  The paths are ordered by folder, and the way to the last one is kept open.
+ * A file that is a read-only mount cannot be written, replaced or removed; but the directory that it is in could be
+ * renamed and another put in its place.  So each directory on the way becomes a mount of itself, writable: a mount
+ * point cannot be renamed.  The paths are sorted by directory, and the directories on the way to the last one are kept
+ * open.
  */
 struct way {
-	const char *path;       /* of the last file */
-	size_t end[HELD_DEPTH]; /* where the name of a folder on the way ends in it */
+	const char *path;       /* the previous file */
+	size_t end[HELD_DEPTH]; /* length of the path up to each open directory */
 	int fd[HELD_DEPTH];
 	size_t n;
 };
@@ -314,7 +319,7 @@ static void way_shorten(struct way *w, size_t n)
 		(void)close(w->fd[--w->n]);
 }
 
-/* As many folders as path shares with the last one. */
+/* How many open directories path shares with the previous one. */
 static size_t way_shared(const struct way *w, const char *path)
 {
 	size_t n = 0;
@@ -324,7 +329,7 @@ static size_t way_shared(const struct way *w, const char *path)
 	return n;
 }
 
-/* One component; the mount is the tree's own fd, beneath which nothing is crossed. */
+/* One component.  Returns the mount's own fd, below which no mount is crossed. */
 static int hold_folder(int parent, const char *name)
 {
 	AUTO_FD target = beneath_look(parent, name, NULL), tree = FD_NONE;
@@ -337,7 +342,7 @@ static int hold_folder(int parent, const char *name)
 	return rc < 0 ? rc : fd_move(&tree);
 }
 
-/* Up to the file's own folder; *ret_name is its name there. */
+/* Opens the directories up to the file's own; *ret_name is its name there. */
 static int way_to(struct cell_build *b, struct way *w, const char *path, const char **ret_name)
 {
 	size_t start;
@@ -370,7 +375,7 @@ static int hold(struct cell_build *b, struct way *w, const char *path)
 	const char *name;
 	int rc = way_to(b, w, path, &name);
 
-	/* Hidden, and so not to be changed either; or gone since it was seen. */
+	/* It is hidden and thus cannot be changed, or is gone by now. */
 	if (rc == -EXDEV || rc == -ENOENT)
 		return 0;
 	if (rc < 0)

@@ -3,19 +3,20 @@
  * The cell's file tree, built by cell init in its own mount namespace.
  *
  *   /                a small tmpfs of ours, sealed read-only before the program starts
- *   /usr, /bin ...   the host's (or the given rootfs'), copied recursively, read-only, nosuid, nodev
+ *   /usr, /bin ...   the host's (or the given rootfs'), mounted recursively, read-only, nosuid, nodev
  *   /etc             a few files of ours
- *   /dev             null zero full random urandom, ptys of its own, and links to /proc/self/fd
- *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable; and what machine.c tells of the machine
- *   /sys             how many cpus there are
- *   /run/brig/bin    the last folder of $PATH: `python`, where the host has only python3
- *   /run/brig/ca-certificates.crt   with a way out: what the host trusts in TLS; /etc has links to it
- *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit; with a project,
- *                    what root_project.c makes of the first
+ *   /dev             null zero full random urandom, its own ptys, and links to /proc/self/fd
+ *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable; and the machine files of machine.c
+ *   /sys             how many CPUs there are
+ *   /run/brig/bin    the last directory of $PATH: `python`, for hosts that have only python3
+ *   /run/brig/ca-certificates.crt   with an egress proxy: the certificates that the host trusts; /etc has links to it
+ *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit; with a project, the
+ *                                first
+ *                    is made by root_project.c
  *
- * The skeleton is ours even with a given rootfs, so that nothing in a hostile tree (a symbolic link
- * named /dev or /proc) is ever used as a mount target.  Every mount goes below the descriptor of
- * that skeleton; the host's tree is left by pivot_root at the end.
+ * The skeleton is ours even with a given rootfs, so that nothing in a hostile tree (a symbolic link named /dev or
+ * /proc) is ever used as a mount target.  Every mount is made below the descriptor of that skeleton; pivot_root
+ * detaches from the host's tree at the end.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,9 +31,10 @@
 #include "sys/mnt.h"
 
 /*
- * What of the host's /etc programs below /usr cannot do without, where it is: Debian's /usr/bin/cc, awk ... lead through
- * the first; a Java without its security settings, and an R without its paths, does not start; a PHP without the list of
- * its modules lacks most of its library; and whatever draws text asks for fonts.  Of PHP's, not what its servers have.
+ * Parts of the host's /etc that programs below /usr require, if they exist: Debian's /usr/bin/cc, awk ... are links
+ * through alternatives; a Java without its security settings and an R without its paths do not start; a PHP without its
+ * list of modules lacks most of its library; and programs that draw text need fonts.  Of PHP only the settings of the
+ * command line, not those of its servers.
  */
 static const char *const etc_dirs[] = {
 	"alternatives",
@@ -55,7 +57,9 @@ static const char *const etc_dirs[] = {
 };
 _Static_assert(ARRAY_LEN(etc_dirs) <= ETC_DIRS_MAX, "room for each");
 
-/* A descriptor of the supervisor's is of no use here: its mounts are those of another namespace, and are not copied. */
+/*
+ * Opened again here: a descriptor of the supervisor's refers to a mount in another namespace, which cannot be cloned.
+ */
 static bool is_the_one(const struct extra_bind *e, int tree)
 {
 	struct stat st;
@@ -64,8 +68,8 @@ static bool is_the_one(const struct extra_bind *e, int tree)
 }
 
 /*
- * Copies, still detached, of what the cell will show of the host.  Taken while this process has the
- * supervisor's own ids: with those of the cell it could not enter, say, a home directory.
+ * Clones, still detached, of the host mounts that the cell will show.  Made while this process has the supervisor's
+ * ids: with the cell's own it could not enter a home directory, for instance.
  */
 int root_open_trees(struct cell_build *b)
 {
@@ -97,8 +101,8 @@ int root_open_trees(struct cell_build *b)
 }
 
 /*
- * The workspace's other name.  Where the cell has a workspace of its own it will be mounted there, so that the program sees this name
- * in its working directory, too; a project is found by a link, since what is masked in it is so at one place only.
+ * The workspace's other name.  A workspace of the cell's own is mounted there, so that the program sees this name as
+ * its working directory, too.  A project gets a symbolic link, since its masks are at one place only.
  */
 static int make_alias(struct cell_build *b)
 {
@@ -128,7 +132,7 @@ int root_make(struct cell_build *b)
 	b->root = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
 	if (b->root < 0)
 		return b->root;
-	/* On top of "/": lookups of absolute paths still see the host's tree below, we use the descriptor. */
+	/* On top of "/": absolute paths still resolve in the host's tree below; we use the descriptor. */
 	rc = mount_attach(b->root, AT_FDCWD, "/");
 	if (rc < 0)
 		return rc;
@@ -138,7 +142,7 @@ int root_make(struct cell_build *b)
 	rc = make_alias(b);
 	if (rc < 0)
 		return rc;
-	/* Without a python3 the link leads nowhere, which is the same as no link to whoever looks for a program. */
+	/* Without a python3 the link dangles, which a search along $PATH treats like a missing file. */
 	return symlinkat("/usr/bin/python3", b->root, "run/brig/bin/python") < 0 ? -errno : 0;
 }
 
@@ -170,7 +174,7 @@ int root_write_file(int dir, const char *name, mode_t mode, const void *data, si
 	if (fd < 0)
 		return -errno;
 	rc = fd_write_all(fd, data, len);
-	/* The mode again: the caller's umask took part in the first one. */
+	/* The mode again: the umask was applied to the first one. */
 	return rc < 0 ? rc : fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
@@ -188,7 +192,7 @@ static int copy_ld_cache(int etc, int source)
 	return n < 0 ? -errno : 0;
 }
 
-/* A folder and those above it that are not there yet. */
+/* Creates a directory and its missing parents. */
 static int make_folders(int at, const char *path)
 {
 	char part[64];
@@ -218,7 +222,7 @@ static int show_etc_dirs(struct cell_build *b, int etc)
 	return rc;
 }
 
-/* A name that no file has is asked for only where somebody answers: what serves plan->egress, on 127.0.0.1. */
+/* DNS is configured only if there is a server for it: plan->egress, on 127.0.0.1. */
 static int write_lookups(int etc, const struct plan_egress *egress)
 {
 	static const char files_only[] = "passwd: files\ngroup: files\nhosts: files\n",
@@ -232,7 +236,7 @@ static int write_lookups(int etc, const struct plan_egress *egress)
 	return rc < 0 ? rc : root_write_file(etc, "resolv.conf", 0644, resolver, strlen(resolver));
 }
 
-/* Where libraries look that heed no variable; a rootfs that has its own /etc keeps it. */
+/* For libraries that ignore the environment variables.  A rootfs with its own /etc keeps that. */
 static int link_certificates(struct cell_build *b)
 {
 	static const char *const dirs[] = { "etc/ssl", "etc/ssl/certs", "etc/pki", "etc/pki/tls", "etc/pki/tls/certs" };
@@ -298,7 +302,7 @@ int root_write_etc(struct cell_build *b)
 	return rc < 0 ? rc : show_etc_dirs(b, etc);
 }
 
-/* The node must be the device it claims to be: a mask made of a replaced /dev/null masks nothing. */
+/* The node must be the device that it claims to be: a mask made from a replaced /dev/null hides nothing. */
 static int show_device(struct cell_build *b, const char *source, const char *target, unsigned major, unsigned minor)
 {
 	AUTO_FD tree = mount_copy(AT_FDCWD, source, MNT_DEV | MNT_NOEXEC);
@@ -315,7 +319,9 @@ static int show_device(struct cell_build *b, const char *source, const char *tar
 	return rc < 0 ? rc : mount_attach(tree, b->root, target);
 }
 
-/* An instance of the cell's own: it holds none but the cell's terminals.  The kernel has a few thousand for all. */
+/*
+ * An instance for this cell, with only its terminals.  The limit matters since the kernel has a few thousand in total.
+ */
 static int show_ptys(struct cell_build *b)
 {
 	static const struct mount_param params[] = { { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", "16" } };
@@ -324,7 +330,7 @@ static int show_ptys(struct cell_build *b)
 	return tree < 0 ? tree : mount_attach(tree, b->root, "dev/pts");
 }
 
-/* All there is of /sys. */
+/* The complete /sys of a cell. */
 int root_write_sys(struct cell_build *b)
 {
 	static const char *const dirs[] = { "sys", "sys/devices", "sys/devices/system", "sys/devices/system/cpu" };
@@ -368,7 +374,7 @@ int root_show_devices(struct cell_build *b)
 	return b->spec->has_ptys ? show_ptys(b) : 0;
 }
 
-/* Written where /proc will cover it, so that the bytes have no second name. */
+/* Created where /proc will cover it, so that the file has no second name. */
 static int make_machine_file(struct cell_build *b, size_t i, const char *path)
 {
 	const struct machine *m = &b->spec->machine;
@@ -379,9 +385,9 @@ static int make_machine_file(struct cell_build *b, size_t i, const char *path)
 }
 
 /*
- * With subset=pid there is nothing in /proc to mount a file on.  But a name that was looked up before stays as long as
- * something is mounted on it: so the tree is made whole, our files cover the names that they stand for, and then it is
- * reduced to processes.  No other name was looked up, so none but the covered ones is left.
+ * With subset=pid, /proc has no files to mount on.  But a dentry that was looked up before stays as long as something
+ * is mounted on it: so the full tree is mounted, our files cover the names that they stand for, and then it is
+ * remounted with subset=pid.  No other name was looked up, so only the covered ones remain.
  */
 static int mount_proc_of_machine(struct cell_build *b)
 {
@@ -412,9 +418,9 @@ int root_mount_proc(struct cell_build *b)
 
 	if (mount_proc_of_machine(b) == 0)
 		return 0;
-	/* A kernel that has no such way: nothing of the machine, on top of what was begun. */
+	/* The kernel does not support that: mounts a plain /proc without machine files on top. */
 	proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
-	/* Without subset the tree still shows only this pid namespace; that is the degraded form. */
+	/* Without subset=pid it still shows only this pid namespace; that is the degraded form. */
 	if (proc < 0 && b->spec->plan->may_degrade & PROT_BIT(PROT_proc_subset))
 		proc = mount_new("proc", NULL, 0, MNT_NOEXEC);
 	return proc < 0 ? proc : mount_attach(proc, b->root, "proc");
@@ -467,7 +473,7 @@ int root_mount_scratch(struct cell_build *b)
 	b->scratch = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
 	if (b->scratch < 0)
 		return b->scratch;
-	/* Attached first, where the cell's /tmp will cover it: only attached trees can be copied in part. */
+	/* Attached first, where the cell's /tmp will cover it: only attached trees can be cloned in part. */
 	rc = mount_attach(b->scratch, b->root, "tmp");
 	if (rc == 0 && !b->spec->plan->workspace)
 		rc = show_empty_workspace(b);
@@ -478,7 +484,7 @@ int root_mount_scratch(struct cell_build *b)
 	return rc;
 }
 
-/* mkdir -p below the skeleton; the path is the supervisor's own. */
+/* mkdir -p below the skeleton; the path comes from the supervisor. */
 static int make_dirs(int root, const char *path)
 {
 	char part[sizeof(((struct extra_bind *)0)->target)];
@@ -517,7 +523,7 @@ int root_show_extra(struct cell_build *b)
 	return 0;
 }
 
-/* The folders on the way are the project's, in which its owner may put a link at any moment: none is followed. */
+/* The directories on the way belong to the project, whose owner may create links at any time: none is followed. */
 static int stage_file(const struct plan *plan, int dir, const struct plan_file *f)
 {
 	const char *name;
@@ -541,7 +547,7 @@ int root_stage_files_in(struct cell_build *b, int dir, bool covering)
 	return rc;
 }
 
-/* A copied project came without the file that is covered; an overlay has the staged one in its upper layer already. */
+/* A copied project lacks the covered file; an overlay has the staged one in its upper layer already. */
 int root_stage_files(struct cell_build *b)
 {
 	int rc = root_stage_files_in(b, b->workspace, /* covering= */ false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Supervisor side of a cell's birth: the channels and the clone. */
+/* The supervisor's side of creating a cell: channels and clone. */
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -27,7 +27,7 @@ static int open_socket(int *child, int *ours)
 	return fd_move_up(child, CHILD_FD_MIN);
 }
 
-/* Of a session it is the socket that its owner speaks over. */
+/* For a session, standard input is the socket to its owner. */
 static int open_input(struct cell *c)
 {
 	int ends[2];
@@ -74,7 +74,7 @@ void cell_close_child_ends(struct cell *c)
 	fd_closep(&s->ld_cache);
 }
 
-/* Those of the program's process are kept for one that comes later. */
+/* If the program's process comes later, its streams are kept for it. */
 static void close_inits_ends(struct cell *c)
 {
 	if (!c->spec.joined)
@@ -84,13 +84,13 @@ static void close_inits_ends(struct cell *c)
 }
 
 /*
- * With the word given in advance nothing is left for us to do before exec: only the end of a channel wakes us then,
- * which exec or a failure brings, and what was said before it is read there.  To be woken by each report would cost the
- * payload its cpu where there are few.
+ * If the program was permitted to start in advance, we have nothing to do before exec.  Then only the end of a channel
+ * wakes us, which exec or a failure causes, and all earlier reports are read at that time.  Waking for each report
+ * would take CPU time from the payload on hosts with few CPUs.
  */
 static int watch_child(struct cell *c)
 {
-	const uint32_t reports = cell_starts_at_once(c) ? 0 : EPOLLIN; /* EPOLLHUP always comes */
+	const uint32_t reports = cell_starts_at_once(c) ? 0 : EPOLLIN; /* EPOLLHUP is always reported */
 	const struct {
 		int fd;
 		uint32_t events;
@@ -105,7 +105,7 @@ static int watch_child(struct cell *c)
 	return 0;
 }
 
-/* In the child: our ends must be gone, or end-of-file on them would never come. */
+/* In the child: closes our ends, or it would never see end of file on its own. */
 static void close_our_ends(const struct cell *c)
 {
 	const int ours[] = { c->in, c->out, c->err, c->ctl, c->go, c->poll };
@@ -132,7 +132,7 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 		c->spec.cgroup_ns_cloned = true;
 	}
 	rc = FAULT_HIT(STEP_clone_init) ? -FAULT_ERRNO : zygote_enter_owner(c->zygote);
-	/* No exit signal: a caller's own wait() must not find this child. */
+	/* No exit signal: wait() in the caller's code must not find this child. */
 	pid = rc < 0 ? rc : syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		close_our_ends(c);

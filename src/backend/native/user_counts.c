@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds on what the kernel counts per user.
+ * Bounds for what the kernel counts per user.
  *
- * An inotify instance, a watch or a namespace is charged to its user in the user namespace at hand, then to the one who
- * made that namespace, and so on up to the host's; at each level /proc/sys/user holds the most that is given.  In a new
- * namespace that is "no bound", so in a rootless cell only the caller's own count on the host would end a program's
- * appetite, and the caller's editors and shells would go without.  Init writes the bounds of model/user_counts.def while
- * it is still root of the cell's user namespace; nobody in the cell has the privilege to raise them again.
+ * An inotify instance, a watch or a namespace is charged to its user in the current user namespace, then to the creator
+ * of that namespace, and so on up to the host; /proc/sys/user has a limit at each level.  In a new namespace there is
+ * no limit, so in a rootless cell a program could exhaust the caller's own count on the host, and the caller's editors
+ * and shells would fail.  Init writes the bounds of model/user_counts.def while it is still root of the cell's user
+ * namespace; no process in the cell has the privilege to raise them.
  *
- * Whose values these files show is decided when they are opened.  So the host's /proc shows init the cell's own, and the
- * supervisor, which is handed init's descriptors, reads what is in force inside without going there.
+ * The user namespace that these files refer to is determined when they are opened.  So the host's /proc shows init the
+ * cell's own limits, and the supervisor reads the limits in force through init's descriptors, without entering the
+ * cell.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ int user_counts_bound(struct cell_build *b)
 
 		b->user_count[i] = openat(folder, rows[i].name, O_RDWR | O_CLOEXEC);
 		if (b->user_count[i] < 0 && errno == ENOENT)
-			continue; /* a kernel that has no such thing to count */
+			continue; /* the kernel does not count this */
 		if (b->user_count[i] < 0)
 			return -errno;
 		rc = fd_write_all(b->user_count[i], rows[i].text, strlen(rows[i].text));
@@ -59,7 +60,7 @@ static bool kernel_counts(const char *name)
 	return access(path, F_OK) == 0 || errno != ENOENT || access(FOLDER, F_OK) < 0;
 }
 
-/* UINT64_MAX: it cannot be read, so there is no bound to show. */
+/* UINT64_MAX: unreadable, so there is no bound to report. */
 static uint64_t read_count(int fd)
 {
 	char text[32] = "";

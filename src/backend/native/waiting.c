@@ -2,19 +2,22 @@
 /*
  * Waiting cells, seen from the supervisor.
  *
- * A waiting cell is built by the very steps of any other one, with every limit in force and every wall up.  The only
- * differences: its program's file is empty, the wall clock begins with the program, and somebody waits in it (guest/wait.h):
+ * A waiting cell is built by the same steps as any other, with every limit in force and every process confined.  The
+ * only differences: its program's file is empty, the wall clock starts with the program, and a process in it waits
+ * (guest/wait.h):
  *
- *	the interpreter, which is executed at once with a library that makes it stop when it opens that file; or
- *	the payload, behind all its walls, before it executes anything: for every interpreter that cannot be made to stop or has
- *	nothing to do before it opens its program, and for programs that are executed themselves
+ *	the interpreter, executed at once with a library that stops it when it opens that file; or
+ *	the payload, fully confined, before it executes anything: for interpreters that cannot be stopped or have
+ *	nothing to do before
+ *	they open their program, and for programs that are executed themselves
  *
- *	claim	sends who waits the program, which it writes into the file itself: with the program's ids, in its cgroup,
- *		through its walls
- *	go	init's clock begins, and who waits goes on; that is when the first instruction of the program runs
+ *	claim	sends the program to the waiting process, which writes it into the file itself: with the program's ids,
+ *		in its cgroup, under its restrictions
+ *	go	starts init's clock and lets the waiting process continue; this is when the first instruction of the
+ *		program runs
  *
- * What the request decides (the program, when it starts) comes after the claim; everything else is the same for all
- * requests of this kind, or the cell would not be given to them (INV-6).  A cell is used once.
+ * What the request determines (the program, and when it starts) comes after the claim; everything else is the same for
+ * all requests of this kind, or they would not get this cell (INV-6).  A cell is used once.
  */
 #include "backend/native/waiting.h"
 
@@ -37,14 +40,14 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
-#define LIBRARY_FD_MIN 16 /* out of the way of what a payload fills one by one */
+#define LIBRARY_FD_MIN 16 /* does not collide with the numbers that a payload fills */
 
 int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigned flags)
 {
 	AUTO_FD fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 	int rc;
 
-	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 they all were executable */
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memfd was executable */
 		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
@@ -56,7 +59,7 @@ int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigne
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-/* Every waiting cell of this host maps the same one. */
+/* Shared by all waiting cells of this host. */
 static int open_library(struct backend_host *h)
 {
 	int fd = h->wait_library;
@@ -69,7 +72,7 @@ static int open_library(struct backend_host *h)
 	return 0;
 }
 
-/* The program's environment, and behind it what makes the interpreter wait; one piece of memory. */
+/* The program's environment, followed by the variables that make the interpreter wait; one allocation. */
 static int add_environment(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
@@ -77,7 +80,7 @@ static int add_environment(struct cell *c)
 		{ GUEST_WAIT_PRELOAD, "" },
 		{ GUEST_WAIT_PATHS, plan->waits_at },
 		{ GUEST_WAIT_WARM, plan->warm ? plan->warm : "" },
-		{ GUEST_WAIT_FORKS, "1" }, /* the last one: only of a zygote */
+		{ GUEST_WAIT_FORKS, "1" }, /* last: only for a zygote */
 	};
 	const size_t n_words = ARRAY_LEN(words) - !c->spec.joined;
 	size_t n = 0, room = 0;
@@ -102,7 +105,7 @@ static int add_environment(struct cell *c)
 	return 0;
 }
 
-/* Every session of this host executes the same one. */
+/* Shared by all sessions of this host. */
 static int open_steward(struct cell *c, struct brig_error *err)
 {
 	int fd = c->host->steward;
@@ -122,7 +125,7 @@ int cell_wait_prepare(struct cell *c, struct brig_error *err)
 	c->spec.envp = c->spec.plan->envp;
 	if (c->spec.plan->session)
 		return open_steward(c, err);
-	if (!c->spec.plan->waits_at || c->zygote) /* whose zygote has been prepared */
+	if (!c->spec.plan->waits_at || c->zygote) /* the zygote has it */
 		return 0;
 	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : 0;
 	if (rc == 0 && !c->spec.plan->interpreter_waits)
@@ -146,13 +149,12 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 
 	if (rc < 0)
 		return rc;
-	h->janitors.stays = true; /* there will be more */
+	h->janitors.stays = true; /* more cells will follow */
 	if (from) {
 		*ret = c;
 		return 0;
 	}
-	rc = cell_let_go(
-		c, err); /* every limit is written: the interpreter may start as soon as its walls are up (INV-2) */
+	rc = cell_let_go(c, err); /* all limits are written (INV-2) */
 	if (rc < 0) {
 		(void)native_backend.destroy(c, leftovers, sizeof(leftovers));
 		return rc;
@@ -163,7 +165,7 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 	return 0;
 }
 
-/* The cell stands and nobody is in it: its zygote is told, or something has gone wrong. */
+/* If the cell is complete and has no payload, tells the zygote to fork one into it. */
 static int await_child(struct cell *c, struct brig_error *err)
 {
 	int rc = !c->ordered && c->ready && c->sealed ? zygote_order(c) : 0;
@@ -177,7 +179,7 @@ static int await_child(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-/* What only processes show, while there is time. */
+/* Reads what only processes show, while there is time. */
 static int look_at_waiting(struct cell *c, struct brig_error *err)
 {
 	enum step missed;
@@ -208,7 +210,7 @@ enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
 		return c->cannot_wait ? CELL_DOES_NOT_WAIT : CELL_SPOILED;
 	if (c->zygote && await_child(c, err) < 0)
 		return CELL_SPOILED;
-	if (c->started || c->ended) { /* its socket has ended, and nobody has told it to go on */
+	if (c->started || c->ended) { /* its socket was closed without a GUEST_GO */
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s does not wait for its program", c->spec.plan->argv[0]);
 		return c->waiting ? CELL_SPOILED : CELL_DOES_NOT_WAIT;
 	}

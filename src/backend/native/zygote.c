@@ -2,22 +2,22 @@
 /*
  * Zygotes, seen from the supervisor.
  *
- * To start an interpreter takes several times as long as what most programs do.  So one is started, and the program's process
- * of each cell is a fork of it (guest/wait/zygote.c), which joins a cell that was made as ever but for one thing: its
- * init has forked nobody.  The walls, limits and evidence are those of any other cell (INV-6).
+ * Starting an interpreter takes several times as long as most programs run.  So one is started, and the program's
+ * process of each cell is a fork of it (guest/wait/zygote.c), which joins a cell that was built as usual except that
+ * its init has forked no payload.  Confinement, limits and evidence are those of any other cell (INV-6).
  *
- *	frame	 a cell of the same kind in which nobody ever runs a program.  The zygote has its tree, its network, its
- *		 control groups and the host ids of its program
- *	zygote	 not in the frame's user and pid namespaces: from inside no process can come into another cell.  It has no
- *		 capability and cannot gain any
- *	cells	 their user namespaces belong to the zygote's user id.  That is the zygote's one power: it may enter them
+ *	frame	 a cell of the same kind in which no program ever runs.  The zygote has its tree, its network, its
+ *	cgroups and the host ids of its program
+ *	zygote	 not in the frame's user and pid namespaces, since from inside these it could not enter another cell.
+ *	It has no capability and cannot gain any
+ *	cells	 their user namespaces belong to the zygote's user id.  That is its only privilege: it may enter them
  *
- * The id is that of a namespace which exists as long as the frame does, so nobody else has it; the frame is removed when the
- * last cell that was filled from its zygote is gone.
+ * The id belongs to a namespace that exists as long as the frame, so no other process has it; the frame is removed when
+ * the last cell that was filled from its zygote is gone.
  *
- * What the children of one zygote have in common is the layout of their memory, the seed of their hashes, and the values
- * that their C library drew when it was started; nothing that one of them did.  So a zygote is replaced after so many
- * children and so much time (keeper/zygotes.c), and belongs to one kind of cell of one caller.
+ * The children of one zygote share their memory layout, their hash seed, and the values that their C library drew at
+ * startup; nothing that one of them did.  So a zygote is replaced after a number of children and some time
+ * (keeper/zygotes.c), and serves one kind of cell of one caller.
  */
 #include "backend/native/zygote.h"
 
@@ -51,17 +51,17 @@
 #define END_MAX_NS (10 * NS_PER_SEC)
 
 struct zygote {
-	struct plan plan; /* the kind's, under an id of its own */
+	struct plan plan; /* the kind's plan with its own id */
 	struct cell *frame;
-	uint64_t uid, gid; /* its own, on the host */
-	uid_t maker;       /* the supervisor's */
-	int walls;         /* what its children confine themselves with */
-	int theirs, sock;  /* orders go here */
+	uint64_t uid, gid; /* its host ids */
+	uid_t maker;       /* the supervisor's uid */
+	int walls;         /* sealed file with the confinement for its children */
+	int theirs, sock;  /* socket for orders */
 	int pidfd;
-	int poll; /* epoll over all that tells of it */
+	int poll; /* epoll set of everything that reports on it */
 	bool ready, retired, ended;
-	unsigned holds;    /* one while it is not ended, one of each cell */
-	unsigned children; /* that it was asked for, or will be */
+	unsigned holds;    /* references: one until it is ended, one for each cell */
+	unsigned children; /* number of children ordered or expected */
 	unsigned expected; /* cells that were begun for it and do not have their process yet */
 	uint64_t since_ns;
 };
@@ -71,9 +71,9 @@ bool zygote_possible(const struct backend_host *h)
 	return h->ids.kind == IDMAP_DIRECT && h->has_cgroups && h->landlock_abi > 0;
 }
 
-/* ---- whom cells belong to ------------------------------------------------------------------------------- */
+/* ---- ownership of cells -------------------------------------------------------------------------------------- */
 
-/* The kernel gives a new user namespace to the effective id of its maker.  Only in a process with one thread. */
+/* The owner of a new user namespace is its creator's effective id.  Only in a single-threaded process. */
 int zygote_enter_owner(const struct zygote *z)
 {
 	return z ? idmap_act_as(z->uid) : 0;
@@ -107,7 +107,7 @@ void zygote_let_go(struct zygote *z)
 	if (!z || --z->holds > 0)
 		return;
 	assert(z->ended);
-	(void)native_backend.destroy(z->frame, leftovers, sizeof(leftovers)); /* what stays is found by brig reap */
+	(void)native_backend.destroy(z->frame, leftovers, sizeof(leftovers)); /* `brig reap` finds what is left */
 	fd_closep(&z->walls);
 	fd_closep(&z->theirs);
 	fd_closep(&z->sock);
@@ -115,7 +115,7 @@ void zygote_let_go(struct zygote *z)
 	free(z);
 }
 
-/* ---- what its children confine themselves with ---------------------------------------------------------- */
+/* ---- confinement of its children ----------------------------------------------------------------------------- */
 
 static void arm_fault(struct guest_walls *w)
 {
@@ -152,7 +152,7 @@ static bool note_huge_pages(char *line, void *arg)
 	return false;
 }
 
-/* Transparent ones, always or where a process asks for them. */
+/* Transparent huge pages, always or with madvise(2). */
 static bool has_huge_pages(void)
 {
 	bool found = false;
@@ -197,7 +197,7 @@ static int write_walls(struct zygote *z)
 
 /* ---- its process, between fork and exec ------------------------------------------------------------------ */
 
-/* What the steps need; they run in a fork, one after the other, and any failure ends it. */
+/* For the steps below, which run in the forked child; any failure ends it. */
 static const struct zygote *self;
 
 static int die_with_parent(struct cell_build *b UNUSED)
@@ -214,10 +214,10 @@ static int enter_groups(struct cell_build *b UNUSED)
 }
 
 /*
- * What is to be seen as /proc: processes, of which it may look at none but itself.
+ * The zygote's /proc: a list of processes of which it can inspect only itself.
  *
- * The kernel gives a new /proc only to who is root where the pid namespace was made.  Who is not (range_ns.c) has of the host's
- * the folder of this process, which has to be taken hold of while it can be seen.
+ * Only the root of the pid namespace's user namespace can mount a new /proc.  Otherwise (range_ns.c) it gets this
+ * process's directory of the host's /proc, which must be cloned while it is visible.
  */
 static int take_own_folder(char name[16])
 {
@@ -225,7 +225,7 @@ static int take_own_folder(char name[16])
 
 	(void)snprintf(name, 16, "%d", (int)getpid());
 	(void)snprintf(path, sizeof(path), "/proc/%s", name);
-	if (unshare(CLONE_NEWNS) < 0) /* copies are for who has mounts of his own */
+	if (unshare(CLONE_NEWNS) < 0) /* mounts can only be cloned from one's own mount namespace */
 		return -errno;
 	return mount_copy(AT_FDCWD, path, MNT_NOEXEC);
 }
@@ -254,7 +254,7 @@ static int show_processes(void)
 	return proc < 0 ? proc : mount_attach(proc, AT_FDCWD, "/proc");
 }
 
-/* In a copy of the frame's mounts. */
+/* Enters a copy of the frame's mount namespace. */
 static int enter_frame(struct cell_build *b UNUSED)
 {
 	static const enum handed_fd rows[] = { HANDED_NS_NET, HANDED_NS_IPC, HANDED_NS_UTS, HANDED_NS_CGROUP,
@@ -300,7 +300,7 @@ static int enter_workspace(struct cell_build *b)
 	(void)umask(022);
 	if (chdir(PLAN_WORKSPACE) < 0)
 		return -errno;
-	return die_with_parent(b); /* which changing ids has cleared */
+	return die_with_parent(b); /* the change of ids has cleared it */
 }
 
 static int execute(struct cell_build *b)
@@ -310,7 +310,7 @@ static int execute(struct cell_build *b)
 	return -errno;
 }
 
-/* All of them are parts of one step for whoever looks from outside. */
+/* All of them are reported as one step. */
 static const struct build_step steps[] = {
 	{ STEP_zygote, .run = die_with_parent },
 	{ STEP_zygote, .run = enter_groups },
@@ -341,13 +341,13 @@ static _Noreturn void zygote_main(const struct zygote *z)
 	b.confine.uid = (uid_t)z->uid;
 	b.confine.gid = (gid_t)z->gid;
 	rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
-	/* Where it was, or where it is by now. */
+	/* On the socket's original number, or on its final one. */
 	if (report_failure(z->theirs, STEP_zygote, rc) < 0)
 		(void)report_failure(GUEST_WAIT_SOCKET, STEP_zygote, rc);
 	guest_end(GUEST_WAIT_FAILED);
 }
 
-/* ---- its life --------------------------------------------------------------------------------------------- */
+/* ---- life cycle ----------------------------------------------------------------------------------------- */
 
 static int watch(const struct zygote *z, int fd)
 {
@@ -387,8 +387,7 @@ static int spawn(struct zygote *z)
 	}
 	fd_closep(&z->theirs);
 	for (int i = 0; i < 3; i++)
-		fd_closep(
-			&z->frame->spec.stdio[i]); /* but not go: nobody speaks there, and its end would mean a death */
+		fd_closep(&z->frame->spec.stdio[i]); /* not go: its end of file would mean a death */
 	rc = watch(z, z->sock);
 	return rc < 0 ? rc : watch(z, z->pidfd);
 }
@@ -424,7 +423,7 @@ int zygote_fd(const struct zygote *z)
 	return z->poll;
 }
 
-/* Its first word is that it is ready; any other one, or its end, that it is lost. */
+/* The first record must say that it is ready; any other, or end of file, means that it is lost. */
 static enum zygote_state hear(struct zygote *z, struct brig_error *err)
 {
 	struct received r;
@@ -494,8 +493,8 @@ void zygote_end(struct zygote *z)
 }
 
 /*
- * What its init shows is true of a payload that it has forked.  This one came by itself: so it is looked at, before it can be
- * claimed, with what the kernel says of it.
+ * For a payload that init has forked, init's namespaces prove where it is.  This child came by itself: so before it can
+ * be claimed, its namespaces and cgroups are checked with the kernel.
  */
 int zygote_check_child(const struct cell *c, enum step *ret_missed)
 {
@@ -518,8 +517,8 @@ int zygote_check_child(const struct cell *c, enum step *ret_missed)
 }
 
 /*
- * Files by which the zygote's child enters the cell's groups: their number, or -errno.  Of cgroup v1 the kernel asks that who opened
- * them is root or has the id of the task that enters.
+ * Opens the files through which the zygote's child enters the cell's groups; returns their number, or -errno.  On
+ * cgroup v1 they must have been opened by root or by the id of the task that enters.
  */
 static int open_entries(const struct cell *c, int fds[GUEST_GROUPS_MAX])
 {

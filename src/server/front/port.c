@@ -128,10 +128,7 @@ void port_ask(struct client *c, struct port *p, const struct http1_head *head)
 	request_ask(c, FD_NONE, FD_NONE);
 }
 
-/*
- * ---- polling
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- polling --------------------------------------------------------------------------------- */
 
 static size_t waiting_for_server(const struct port *p)
 {
@@ -329,10 +326,7 @@ static bool take_answer(struct port *p, const char *bytes, size_t len)
 	return !r->bad && !r->done;
 }
 
-/*
- * ---- the server's answer
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the server's answer --------------------------------------------------------------------- */
 
 /* Handles the final head; p->in holds it and the start of the body. */
 static bool begin_answer(struct port *p, const struct http1_head *h)

@@ -199,10 +199,7 @@ static bool take_credential(struct client *c, struct port *p, const char *bytes,
 	return false;
 }
 
-/*
- * ---- requests by pages of other origins
- * ------------------------------------------------------------------------------
- */
+/* ---- requests by pages of other origins ------------------------------------------------------ */
 
 static bool line_is(const char *bytes, const struct http1_head *head, const char *name, const char *word)
 {

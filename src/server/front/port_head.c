@@ -176,10 +176,7 @@ void port_write_request(struct port *p, const char *bytes, const struct http1_he
 	put_framing(p, bytes, head);
 }
 
-/*
- * ---- redirects
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- redirects ------------------------------------------------------------------------------- */
 
 /* Whether a segment of the path is "." or "..", possibly percent-encoded. */
 static bool has_dots(const char *at, const char *end)

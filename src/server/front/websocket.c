@@ -251,9 +251,7 @@ void websocket_on_deadline(struct client *c)
 		(void)flush(c);
 }
 
-/*
- * ---- life cycle ----------------------------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 bool websocket_accept(struct client *c, const struct websocket_use *use)
 {

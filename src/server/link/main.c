@@ -185,10 +185,7 @@ static int live(struct link *l)
 	return 0;
 }
 
-/*
- * ---- startup
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- startup --------------------------------------------------------------------------------- */
 
 /* The whole file; NULL: *err. */
 static char *read_text(const char *path, const char *what, struct brig_error *err)

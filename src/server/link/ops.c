@@ -70,9 +70,7 @@ void ops_trouble(struct link *l, uint32_t tag, const char *why)
 	link_send(l, tag, LINK_DONE, &m);
 }
 
-/*
- * ---- put -----------------------------------------------------------------------------------------------------------
- */
+/* ---- put ------------------------------------------------------------------------------------- */
 
 /* A put that waits for its body to be stored. */
 struct put {
@@ -196,9 +194,7 @@ static bool op_put(struct link *l, uint32_t tag, const struct message *m)
 	return publish(l, tag, m, subject, revision == LINK_ANY ? NULL : "Nats-Expected-Last-Subject-Sequence", number);
 }
 
-/*
- * ---- get -----------------------------------------------------------------------------------------------------------
- */
+/* ---- get ------------------------------------------------------------------------------------- */
 
 /* { "message": { "seq", "data": base64 } } */
 static void on_got(void *user, uint64_t tag, const struct broker_message *m)
@@ -248,10 +244,7 @@ static bool op_get(struct link *l, uint32_t tag, const struct message *m)
 	return true;
 }
 
-/*
- * ---- other operations
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- other operations ------------------------------------------------------------------------ */
 
 static void send_told(struct link *l, void *subject, const void *bytes, size_t len)
 {

@@ -107,10 +107,7 @@ static void refuse(struct service *s, struct forward *f, uint16_t status, const 
 	end(s, f);
 }
 
-/*
- * ---- sending
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void tell(struct service *s, const struct forward *f, const struct buf *inner)
 {
@@ -141,10 +138,7 @@ static void send_ask(struct service *s, struct forward *f)
 	tell(s, f, &f->inner);
 }
 
-/*
- * ---- the message
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the message ----------------------------------------------------------------------------- */
 
 /* Fields that concern only client, front and runner, including credentials other than a session's own. */
 static bool stays_here(enum field f)
@@ -349,10 +343,7 @@ static void on_address(struct service *s, const struct queue_op *op, const struc
 		on_found(s, f, &entry);
 }
 
-/*
- * ---- requests that are forwarded
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- requests that are forwarded ------------------------------------------------------------- */
 
 static bool is_here(const struct service *s, const char *id)
 {
@@ -507,10 +498,7 @@ bool forward_takes(struct service *s, struct request *req)
 	return strncmp(route_rows[req->route].path, of_one, sizeof(of_one) - 1) == 0 && take_of_one(s, req);
 }
 
-/*
- * ---- responses
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 /*
  * A connection to a server in the session: the client's front gets one end of a socket pair, and a tunnel carries the
@@ -617,10 +605,7 @@ void forward_on_told(struct service *s, const struct message *m)
 		on_state(s, f, state);
 }
 
-/*
- * ---- timer, clients that disconnect
- * -------------------------------------------------------------------------------------------
- */
+/* ---- timer, clients that disconnect ---------------------------------------------------------- */
 
 static void probe(struct service *s, struct forward *f, uint64_t now)
 {

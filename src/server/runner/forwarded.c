@@ -128,10 +128,7 @@ static void forget(struct service *s, struct forwarded *f)
 	free(f);
 }
 
-/*
- * ---- duplicates
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- duplicates ------------------------------------------------------------------------------ */
 
 static struct asking_front *find_front(const struct service *s, const char *id)
 {
@@ -216,10 +213,7 @@ void forwarded_release(struct service *s)
 		forget_front(s, LIST_FIRST(&s->forwards.fronts));
 }
 
-/*
- * ---- responses
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 static void tell(struct service *s, const char *front, const struct buf *inner)
 {
@@ -301,10 +295,7 @@ void forwarded_send(struct service *s, const struct record *r)
 		forget(s, f);
 }
 
-/*
- * ---- requests
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static bool route_named(const char *name, enum route *ret)
 {

@@ -38,10 +38,7 @@ struct gathering {
 	bool has_rest;        /* the part that no node returns was requested */
 };
 
-/*
- * ---- the lists
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
 static bool has_sessions(const struct queue_node *node, const struct request *req UNUSED)
 {
@@ -114,10 +111,7 @@ bool gathering_is_possible(enum route route)
 	return find_list(route) != NULL;
 }
 
-/*
- * ---- the answer
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static const char *text_of(const json_t *item, const char *member)
 {
@@ -233,10 +227,7 @@ static void add_item(struct gathering *g, json_t *item, bool is_front)
 	note_place(g, at, !is_front);
 }
 
-/*
- * ---- responses of nodes
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- responses of nodes ---------------------------------------------------------------------- */
 
 /* A node does not name itself, so the name is added where it is useful. */
 static void add_one(struct gathering *g, json_t *item, const char *node_name, bool is_front)
@@ -320,10 +311,7 @@ void gathering_recorded(struct service *s, const struct request *req, int rc, ch
 		gathering_end_one(s, g);
 }
 
-/*
- * ---- requests
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static struct gathering *gathering_new(struct service *s, const struct request *req, const struct list *list)
 {
@@ -417,10 +405,7 @@ bool gathering_looks(struct service *s, const struct request *req, const char *i
 	return g != NULL;
 }
 
-/*
- * ---- clients that disconnect
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- clients that disconnect ----------------------------------------------------------------- */
 
 bool gathering_gone(const struct service *s, uint32_t tag)
 {

@@ -156,9 +156,7 @@ static int patience(struct service *s)
 	return again_ns <= now_ns ? 0 : (int)min_u64((again_ns - now_ns) / NS_PER_MS + 1, 60000);
 }
 
-/*
- * ---- requests of the master ---------------------------------------------------------------------------------------
- */
+/* ---- requests of the master ------------------------------------------------------------------ */
 
 static uint32_t warm_for(const struct serve_options *o, uint32_t jobs)
 {

@@ -217,9 +217,7 @@ void handle_verify_receipt(struct service *s, struct request *req)
 	recorded_ask(s, req, &q, NULL, answer_recorded);
 }
 
-/*
- * ---- the service's own numbers ------------------------------------------------------------------------------------
- */
+/* ---- the service's own numbers --------------------------------------------------------------- */
 
 void handle_statistics(struct service *s, struct request *req)
 {

@@ -109,10 +109,7 @@ void queue_join(struct service *s, int *sock)
 		front_begin(s);
 }
 
-/*
- * ---- seals
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- seals ----------------------------------------------------------------------------------- */
 
 void queue_begin(const struct service *s, struct buf *inner, const char *as)
 {
@@ -182,10 +179,7 @@ bool queue_unseal(struct service *s, const struct message *m, const char *as, un
 	return false;
 }
 
-/*
- * ---- operations
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void op_free(struct queue *q, struct queue_op *op)
 {
@@ -304,10 +298,7 @@ static void ops_tick(struct service *s, uint64_t now)
 	}
 }
 
-/*
- * ---- messages from the link
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- messages from the link ------------------------------------------------------------------ */
 
 static void on_up(struct service *s, const struct message *m)
 {

@@ -321,10 +321,7 @@ void front_on_told(struct service *s, const struct message *m);
 void front_begin(struct service *s);
 void front_tick(struct service *s);
 
-/*
- * ---- queue_keys.c: requests that wait for the bucket of keys
- * --------------------------------------------------------------
- */
+/* ---- queue_keys.c: requests that wait for the bucket of keys --------------------------------- */
 
 /* True: the tag belonged to such a request. */
 bool keys_gone(struct service *s, uint32_t tag);

@@ -421,10 +421,7 @@ bool batch_ask_elsewhere(struct service *s, const struct request *req, const cha
 	return true;
 }
 
-/*
- * ---- for listings
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- for listings ---------------------------------------------------------------------------- */
 
 /* Takes the verdicts that a front has stored; false: there are none. */
 static bool has_ends(struct service *s, struct batch_ask *w, const struct queue_answer *a)
@@ -521,10 +518,7 @@ void batch_asks_drop(struct service *s, uint64_t listing)
 	}
 }
 
-/*
- * ---- timer, clients that disconnect
- * --------------------------------------------------------------------------------------
- */
+/* ---- timer, clients that disconnect ---------------------------------------------------------- */
 
 void batch_asks_tick(struct service *s)
 {

@@ -124,10 +124,7 @@ void batch_listing_told(struct service *s, uint64_t listing, const struct batch 
 	go_on(s);
 }
 
-/*
- * ---- keys
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -221,10 +218,7 @@ void batch_listing_begin(struct service *s, struct gathering *of, const struct t
 		cut(s, w);
 }
 
-/*
- * ---- timer, clients that disconnect
- * --------------------------------------------------------------------------------------
- */
+/* ---- timer, clients that disconnect ---------------------------------------------------------- */
 
 void batch_listings_tick(struct service *s)
 {

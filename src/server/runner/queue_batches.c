@@ -325,10 +325,7 @@ void batch_share(struct service *s, const struct request *req, struct batch *b, 
 	put_key(s, w);
 }
 
-/*
- * ---- clients
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 /* It continues, since the buckets may have the batch already. */
 bool shared_batches_gone(struct service *s, uint32_t tag)

@@ -585,10 +585,7 @@ static void step_taken(struct service *s, struct slot *t, uint64_t now)
 	}
 }
 
-/*
- * ---- messages
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 bool exchange_on_told(struct service *s, const char *subject, const struct message *m)
 {
@@ -664,10 +661,7 @@ void exchange_put(struct service *s, struct buf *m)
 			message_put_text(m, FIELD_set, e->set[i].hex);
 }
 
-/*
- * ---- package sets of jobs
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- package sets of jobs -------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -748,10 +742,7 @@ bool sets_are_elsewhere(const struct service *s, const struct message *job, cons
 	return false;
 }
 
-/*
- * ---- life cycle
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 /* If the same key is used by a worker, that worker gives, since both subscribe to the same subject. */
 static bool is_giving_front(const struct queue *q)

@@ -27,10 +27,7 @@
 #define LOOK_NS       (3 * NS_PER_SEC)
 #define LOOKS_TO_MISS 3 /* polls without a result until the stream is queried for the job */
 
-/*
- * ---- publication
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- publication ----------------------------------------------------------------------------- */
 
 /* Fields of the request that a node needs; options are sent as token and policy have left them. */
 static const enum field travels[] = {
@@ -187,10 +184,7 @@ static void take_result(struct service *s, struct execution *x, const struct que
 			   message_number(m, FIELD_cpu_ns, 0));
 }
 
-/*
- * ---- polling
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- polling --------------------------------------------------------------------------------- */
 
 static struct execution *find_remote(const struct service *s, const char *id)
 {
@@ -282,10 +276,7 @@ void front_tick(struct service *s)
 	}
 }
 
-/*
- * ---- submission
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- submission ------------------------------------------------------------------------------ */
 
 static void on_published(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
@@ -372,10 +363,7 @@ void remote_cancel(struct service *s, struct execution *x)
 		(void)remote_put_cancel(s, x->id, QUEUE_CLAIM_NS, remote_on_cancel_put);
 }
 
-/*
- * ---- messages
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 void front_begin(struct service *s)
 {

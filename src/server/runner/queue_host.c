@@ -63,9 +63,7 @@ static void put_capabilities(const json_t *doc, struct buf *m)
 	}
 }
 
-/*
- * ---- requirements of the policy -------------------------------------------------------------------------------------
- */
+/* ---- requirements of the policy -------------------------------------------------------------- */
 
 static bool is_missing(const json_t *row)
 {
@@ -158,10 +156,7 @@ static void put_cannot(const struct service *s, const json_t *doc, struct buf *m
 		put_word(m, FIELD_cannot, "the policy cannot be kept here; run: brig doctor", &n);
 }
 
-/*
- * ---- warm kinds
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- warm kinds ------------------------------------------------------------------------------ */
 
 /* A pool whose cells are all in use counts as well: new ones are being created. */
 static bool is_warm(const json_t *row)
@@ -221,10 +216,7 @@ static void put_ready(const struct service *s, struct buf *m)
 	}
 }
 
-/*
- * ---- pressure
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- pressure -------------------------------------------------------------------------------- */
 
 /* Parses "some avg10=1.23 ..."; negative: not available. */
 static double pressure_of(const char *file)

@@ -181,10 +181,7 @@ void keyed_put(struct service *s, struct keyed *k, const uint8_t name[SHA256_LEN
 			      on_put));
 }
 
-/*
- * ---- clients
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 bool keys_gone(struct service *s, uint32_t tag)
 {

@@ -571,10 +571,7 @@ uint64_t worker_attempt(const struct execution *x)
 	return x->delivery ? x->delivery->attempt : 0;
 }
 
-/*
- * ---- accepted classes
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- accepted classes ------------------------------------------------------------------------ */
 
 static void put_class(struct buf *m, const char *trust, const char *what)
 {

@@ -12,9 +12,7 @@ bool requests_take(struct service *s, struct record *r);
 /* Calls the handler of the route, without checking access. */
 void requests_handle(struct service *s, struct request *req);
 
-/*
- * ---- handlers: each answers its request now or later ----------------------------------------------------------------
- */
+/* ---- handlers: each answers its request now or later ----------------------------------------- */
 
 void handle_execute(struct service *s, struct request *req); /* accept.c */
 /*

@@ -100,9 +100,7 @@ void session_copy_refuse(struct server_session *x, uint32_t tag, const char *req
 	answer_error(x->service, &req, status, "the files of the session %s could not be copied: %s", x->id, words);
 }
 
-/*
- * ---- settings of a session ----------------------------------------------------------------------------------------
- */
+/* ---- settings of a session ------------------------------------------------------------------- */
 
 /* The options in the job's copy of the message have been split at "=" (job.c). */
 static void add_option(struct buf *text, const char *option)
@@ -205,9 +203,7 @@ static struct server_session *make(struct service *s, struct request *req, const
 	return x;
 }
 
-/*
- * ---- loading ------------------------------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Starts filling the workspace of the new session. */
 static void fill(struct server_session *x, int file)

@@ -142,10 +142,7 @@ void handle_session_move(struct service *s, struct request *req)
 	ask_file(s, req, do_move);
 }
 
-/*
- * ---- listings
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- listings -------------------------------------------------------------------------------- */
 
 static const char *type_of(uint32_t mode)
 {
@@ -191,9 +188,7 @@ static void add_entry(const struct server_session *x, struct session_wait *w, co
 		json_decref(row);
 }
 
-/*
- * ---- contents ------------------------------------------------------------------------------------------------------
- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static uint16_t status_of(int error)
 {

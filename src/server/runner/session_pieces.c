@@ -301,10 +301,7 @@ void session_piece_abandon(struct session_piece *p)
 	session_piece_free(p);
 }
 
-/*
- * ---- listeners
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- listeners ------------------------------------------------------------------------------- */
 
 bool session_piece_is_wanted(const struct session_piece *p)
 {

@@ -416,9 +416,7 @@ void handle_context_interrupt(struct service *s, struct request *req)
 	session_go_on(s, x);
 }
 
-/*
- * ---- running processes ---------------------------------------------------------------------------------------------
- */
+/* ---- running processes ----------------------------------------------------------------------- */
 
 /* NULL: no such process runs, which has been answered. */
 static struct session_piece *find_process(struct service *s, const struct request *req, struct server_session *x)

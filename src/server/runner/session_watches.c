@@ -288,9 +288,7 @@ void session_watch_event(struct server_session *x, struct session_watch *w, cons
 	session_watch_free(x, w);
 }
 
-/*
- * ---- polled watches -----------------------------------------------------------------------------------------------
- */
+/* ---- polled watches -------------------------------------------------------------------------- */
 
 static struct session_watch *find_kept(struct service *s, const struct request *req, const struct server_session *x)
 {

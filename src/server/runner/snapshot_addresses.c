@@ -37,10 +37,7 @@ struct snapshot_ask {
 	struct buf bytes; /* the request's message */
 };
 
-/*
- * ---- addresses of this node's snapshots
- * -----------------------------------------------------------------------------------
- */
+/* ---- addresses of this node's snapshots ------------------------------------------------------ */
 
 static struct snapshot *find_own(const struct service *s, const char *id)
 {
@@ -103,10 +100,7 @@ void snapshot_addresses_tick(struct service *s)
 		n += snapshot_address_put(s, x);
 }
 
-/*
- * ---- requests for snapshots of other nodes
- * ---------------------------------------------------------------------------------
- */
+/* ---- requests for snapshots of other nodes --------------------------------------------------- */
 
 static struct snapshot_ask *find(const struct service *s, uint64_t serial)
 {
@@ -175,10 +169,7 @@ static struct queue_node *node_of(const struct service *s, const struct queue_se
 	return NULL;
 }
 
-/*
- * ---- creating a session from it
- * -------------------------------------------------------------------------------------------
- */
+/* ---- creating a session from it -------------------------------------------------------------- */
 
 static json_t *settings_of(const struct message *m)
 {
@@ -246,10 +237,7 @@ static void restore(struct service *s, const struct request *req, const struct q
 	job_free(job);
 }
 
-/*
- * ---- addresses of other nodes
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- addresses of other nodes ---------------------------------------------------------------- */
 
 static void go_on(struct service *s, const struct request *req, const struct queue_sealed *entry)
 {
@@ -329,10 +317,7 @@ bool snapshot_asks_place(struct service *s, const struct request *req)
 	return true;
 }
 
-/*
- * ---- clients that disconnect
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- clients that disconnect ----------------------------------------------------------------- */
 
 bool snapshot_asks_gone(struct service *s, uint32_t tag)
 {

@@ -274,9 +274,7 @@ void snapshots_close(struct service *s)
 	statedir_close(&s->snapshots.dir);
 }
 
-/*
- * ---- creation ------------------------------------------------------------------------------------------------------
- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 void handle_snapshot_make(struct service *s, struct request *req)
 {
@@ -414,9 +412,7 @@ void snapshot_drop(const struct service *s, const char *id)
 	(void)unlinkat(s->snapshots.dir.fd, file_name(id, TREE, name), 0);
 }
 
-/*
- * ---- queries -------------------------------------------------------------------------------------------------------
- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 json_t *snapshots_list(const struct service *s, const struct request *req)
 {

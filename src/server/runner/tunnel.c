@@ -44,10 +44,7 @@ int tunnels_open(struct tunnels *t, struct brig_error *err)
 			    : 0;
 }
 
-/*
- * ---- sending
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* place: offset of the first byte, or the number of bytes written. */
 static void tell(struct service *s, struct tunnel *t, const char *state, uint64_t place, const void *bytes, size_t len)
@@ -207,10 +204,7 @@ bool tunnel_begin(struct service *s, const struct tunnel_name *name, int *fd)
 	return true;
 }
 
-/*
- * ---- receiving
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 static struct tunnel *find(const struct service *s, const char *front, uint64_t serial)
 {

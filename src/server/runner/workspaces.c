@@ -247,10 +247,7 @@ void workspaces_close(struct service *s)
 	statedir_close(&s->workspaces.dir);
 }
 
-/*
- * ---- executions with a workspace
- * -------------------------------------------------------------------------------------
- */
+/* ---- executions with a workspace ------------------------------------------------------------- */
 
 int workspace_use(struct service *s, const struct token *token, const struct message *m, struct job_descriptors *beside,
 		  struct brig_error *err)

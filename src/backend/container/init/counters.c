@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The container's own control group, as it sees itself: with a cgroup namespace of its own the engine shows it, read
- * only, at /sys/fs/cgroup.  These are the kernel's values, not the engine's: an engine that ignored a limit is seen.
+ * The container's own cgroup, as seen from inside: with a cgroup namespace the engine mounts it read-only at
+ * /sys/fs/cgroup.  These are the kernel's values, so an engine that ignored a limit is detected.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define V1(path) "/sys/fs/cgroup/" path
 #define V2(file) "/sys/fs/cgroup/" file
 
-/* The first number of a file, or the one behind a word at a line's beginning; "max" is UINT64_MAX. */
+/* The first number of a file, or the one after word at the beginning of a line; "max" is UINT64_MAX. */
 static bool read_value(const char *path, const char *word, uint64_t *ret)
 {
 	char text[1024];
@@ -56,7 +56,7 @@ static void say(struct inside *in, enum fact_id id, uint64_t value, const char *
 	wire_put_fact(&in->out, &f);
 }
 
-/* A machine without swap needs no limit on it.  Not by /proc/swaps, which may be masked and is empty then, too. */
+/* Without swap no limit on it is needed.  /proc/swaps is not used: it may be masked, and then looks empty. */
 static bool has_swap(void)
 {
 	char text[4096];
@@ -79,8 +79,8 @@ static bool has_swap(void)
 #define NO_SWAP "init: SwapTotal of /proc/meminfo"
 
 /*
- * Where the container has no limit that its program meets, one above it may, which is found by trying.  At the end there
- * may be processes left that are not reaped yet, and what was found at the start cannot have changed.
+ * If the container's own limit is too high, a cgroup above it may have one, which is determined by trying.  Not at the
+ * end: processes may be left that are not reaped yet, and the result from the start cannot have changed.
  */
 static void say_pids(struct inside *in, uint64_t n, bool ended)
 {
@@ -98,7 +98,7 @@ static void say_cpu(struct inside *in, const char *path, uint64_t quota, uint64_
 		say(in, FACT_cpu_quota_percent, (quota * 100 + period - 1) / period, path);
 }
 
-/* v2 has quota and period in one line: "max 100000". */
+/* v2 has quota and period on one line: "max 100000". */
 static void say_v2_cpu(struct inside *in)
 {
 	char text[64], *space;
@@ -116,8 +116,8 @@ static void say_v2_cpu(struct inside *in)
 }
 
 /*
- * The largest number behind a word in the lines of a file, of which each is for one disk; the engine limits none that it
- * was not asked to.  False: there is no line.
+ * The largest number after word in the lines of a file, one for each disk; the engine limits only disks that it was
+ * asked to.  False: there is no such line.
  */
 static bool read_largest(const char *path, const char *word, uint64_t *ret)
 {
@@ -189,7 +189,7 @@ static void say_v1(struct inside *in, bool ended)
 		say(in, FACT_socket_memory_max, n, "init: memory.kmem.tcp.limit_in_bytes");
 	if (read_value(V1("pids/pids.max"), "", &n))
 		say_pids(in, n, ended);
-	/* -1 does not begin with a digit: no quota. */
+	/* -1 does not begin with a digit, so it reads as no quota. */
 	if (read_value(V1("cpu/cpu.cfs_period_us"), "", &period))
 		say_cpu(in, "init: cpu.cfs_quota_us", read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX,
 			period);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is in force, read inside the container: the payload's /proc entry (its process before exec, or its zombie),
- * init's own namespaces, mounts and interfaces.  Said once before the program starts and once when it is dead.
- * No stdio: the numbers are few.
+ * Facts about what is in force, read inside the container: the payload's /proc entry (before exec, or of its zombie),
+ * init's own namespaces, mounts and interfaces.  Reported once before the program starts and once when it is dead.  No
+ * stdio: there are few numbers.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void say_text(struct inside *in, enum fact_id id, const char *text, const
 
 /* ---- the payload's process ----------------------------------------------------------------------- */
 
-/* What an id of this user namespace is one level up; the init namespace maps everything to itself. */
+/* Maps an id of this user namespace to the one above; the initial namespace maps each id to itself. */
 static void say_outside(struct inside *in, enum fact_id fact, const struct guest_id_row *row, uint64_t id)
 {
 	if (id >= row->inside && id - row->inside < row->count)
@@ -58,7 +58,7 @@ static void say_map(struct inside *in, uint64_t uid)
 	}
 }
 
-/* The engine gives the program's own group as the one supplementary group. */
+/* The engine sets the program's own group as its only supplementary group. */
 static bool is_own_group(const char *groups, uint64_t gid)
 {
 	return *groups == '\0' || (guest_number(&groups, 10) == gid && *groups == '\0');
@@ -122,7 +122,7 @@ static void say_payload(struct inside *in)
 	say_landlock(in);
 }
 
-#define DOT_ENTRY 24 /* bytes that "." and ".." take each among the names of a folder */
+#define DOT_ENTRY 24 /* size of "." and of ".." in a directory listing */
 
 /* ---- the container ------------------------------------------------------------------------------- */
 
@@ -132,7 +132,7 @@ static void say_network(struct inside *in)
 
 	if (!guest_network_read("/proc/self/net/dev", &net))
 		return;
-	if (in->local_only) { /* what the program could reach; packets of its interface are the kernel's own */
+	if (in->local_only) { /* what the program can reach; the interface's packets are the kernel's own */
 		struct guest_text source = { .len = 0 };
 
 		guest_text_add(&source, "init: no socket but local ones can be made, tried; the pod has ");
@@ -154,13 +154,13 @@ static bool is_sealed(const struct inside *in, const char *point)
 {
 	bool workspace = in->job.flags & WIRE_READ_ONLY && str_eq(point, place_name[0]);
 
-	/* Kubernetes mounts a file there for a last message; nobody but init could write to it. */
+	/* Kubernetes mounts a file there for a final message; only init could write to it. */
 	bool message = in->job.flags & WIRE_IN_POD && str_eq(point, "/dev/termination-log");
 
 	return in->landlock_abi > 0 && (workspace || message || (in->job.shown[0] && str_eq(point, in->job.shown)));
 }
 
-/* A mount counts as writable if the program's user could write there; device nodes store nothing. */
+/* A mount counts as writable if the program's user can write there; device nodes store nothing. */
 static bool visit_mount(char *line, void *arg)
 {
 	struct mount_scan *s = arg;
@@ -170,7 +170,7 @@ static bool visit_mount(char *line, void *arg)
 		return true;
 	if (str_eq(m.point, "/"))
 		say_text(s->in, FACT_root_flags, m.options, "init: /proc/self/mountinfo");
-	/* A tmpfs of the container: whatever lies in it is a copy. */
+	/* A tmpfs of the container, so its contents are a copy. */
 	if (str_eq(m.point, place_name[0]))
 		say_text(s->in, FACT_workspace,
 			 !str_eq(m.fstype, "tmpfs")             ? "the project itself"
@@ -181,7 +181,7 @@ static bool visit_mount(char *line, void *arg)
 	if (str_eq(m.point, "/proc"))
 		say_text(s->in, FACT_proc_flags, proc_list_has(m.super, ',', "subset=pid") ? "subset=pid" : m.super,
 			 "init: /proc/self/mountinfo");
-	/* A container's places cannot be sealed once they are filled: Landlock does it. */
+	/* A container's places cannot be made read-only after they are filled; Landlock rules protect them. */
 	if (is_sealed(s->in, m.point))
 		return true;
 	if (!proc_list_has(m.options, ',', "ro") && access(m.point, W_OK) == 0) {
@@ -210,7 +210,7 @@ void facts_note_disk(struct inside *in)
 	for (size_t i = 0; i < PLACE_COUNT; i++) {
 		struct statfs now;
 
-		/* A write fails when its last page does not fit; so "full" is less than a page cluster left. */
+		/* A write fails when its last page does not fit, so "full" means that at most a few blocks are left. */
 		if (fstatfs(in->place[i], &now) == 0 && (now.f_bavail <= 4 || now.f_ffree == 0) && now.f_blocks > 4)
 			in->disk_full = true;
 	}
@@ -225,14 +225,14 @@ static void say_disk(struct inside *in)
 
 		if (fstatfs(in->place[i], &now) < 0)
 			return;
-		if (now.f_blocks == 0 || now.f_files == 0) { /* a tmpfs without a limit */
+		if (now.f_blocks == 0 || now.f_files == 0) { /* no limit */
 			bytes = inodes = UINT64_MAX;
 			break;
 		}
 		bytes += now.f_blocks * (uint64_t)now.f_bsize;
 		inodes += now.f_files;
 	}
-	if (bytes != UINT64_MAX) { /* what brig added for the project that it sent */
+	if (bytes != UINT64_MAX) { /* excludes what brig added for the project */
 		bytes -= min_u64(bytes, in->job.room_bytes);
 		inodes -= min_u64(inodes, in->job.room_inodes);
 	}
@@ -240,7 +240,7 @@ static void say_disk(struct inside *in)
 	say_number(in, FACT_inodes_max, inodes, "init: fstatfs of the writable places");
 }
 
-/* The engine's user namespace has them; nobody in the container could write them. */
+/* They belong to the engine's user namespace; no process in the container can write them. */
 static void say_user_counts(struct inside *in)
 {
 	static const struct {
@@ -275,7 +275,7 @@ static void say_spaces(struct inside *in)
 	wire_put_spaces(&in->out, &spaces);
 }
 
-/* The engine lays an empty folder or the null device over what it masks; what is not there needs no mask. */
+/* The engine mounts an empty directory or /dev/null over what it masks; a path that does not exist needs no mask. */
 static bool is_masked(const char *path)
 {
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -305,7 +305,7 @@ static void say_machine_files(struct inside *in)
 	say_text(in, FACT_machine_files, bare.len ? bare.s : "masked", "init: read(2) of each");
 }
 
-/* Before the program, which may make files of these names, has started. */
+/* Before the program starts, since it may create files with these names. */
 static void say_masks(struct inside *in)
 {
 	size_t seen = 0;
@@ -318,7 +318,10 @@ static void say_masks(struct inside *in)
 			 "init: each hidden path was looked for in the workspace, by faccessat(2)");
 }
 
-/* Nobody outside counts what changes in a pod's root.  That nothing can is tried: a mount that is read-only says so first. */
+/*
+ * Nothing outside counts changes in a pod's root, so this verifies that it cannot be changed: a read-only mount fails
+ * with EROFS first.
+ */
 static void say_root(struct inside *in)
 {
 	static const char path[] = "/.brig-probe";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the job: its description into memory of fixed size, the files straight into their places. */
+/* Reads the job: its description into memory of fixed size, files directly to their places. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "files/beneath.h"
 
-static char meta[WIRE_META_MAX]; /* pages that are not used are never there */
+static char meta[WIRE_META_MAX]; /* unused pages are never allocated */
 
 void job_read(struct inside *in)
 {
@@ -17,7 +17,7 @@ void job_read(struct inside *in)
 	int64_t len;
 
 	if (n == 0)
-		end(INIT_DONE); /* brig went away before it had something to do: a warm container nobody wanted */
+		end(INIT_DONE); /* brig closed the stream without a job: an unused warm container */
 	len = n == WIRE_HEAD ? wire_head_decode(head) : -1;
 	if (len < 0 || fd_read_all(STDIN_FILENO, meta, (size_t)len) != len ||
 	    !wire_job_decode(meta, (size_t)len, &in->job))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PID 1 of a container, from its first instruction to its last (see inside.h and ../wire.h):
+ * PID 1 of a container, from start to end (see inside.h and ../wire.h):
  *
- *	hide      nobody may look into this process
- *	job       read from stdin; a warm container waits here
- *	stage     a project and files into the workspace, packages into their place
- *	fork      the program's process builds its walls and waits
- *	ready     what is in force is said to brig, which compares and decides
- *	go        the program runs; everything else is watch.c
- *	end       everybody else is dead: how it ended and what was in force, under the key that nobody else has seen
- *	bye       brig has read the container's counters, has the end of stdout marked if it wants to, and ends the stream
+ *	hide      makes this process undumpable
+ *	job       reads the job from stdin; a warm container waits here
+ *	stage     stores project and files in the workspace, and packages at their place
+ *	fork      the program's process confines itself and waits
+ *	ready     reports what is in force to brig, which compares and decides
+ *	go        the program runs; the rest is in watch.c
+ *	end       all other processes are dead: reports how the program ended and what was in force, under key 2
+ *	bye       brig has read the container's counters, may request the mark on stdout, and closes the stream
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static int hide(void)
 	(void)umask(022);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
 		return -errno;
-	/* From a runtime we expect three descriptors; more would be the engine's. */
+	/* A runtime provides three descriptors; any others would be the engine's. */
 	return close_range(STDERR_FILENO + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
@@ -39,7 +39,7 @@ static int find_places(struct inside *in)
 	for (size_t i = 0; i < PLACE_COUNT; i++) {
 		AUTO_FD dir = open(place_name[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-		/* The low numbers are the payload's, for its channels. */
+		/* The payload uses the low numbers for its channels. */
 		if (dir < 0 || (in->place[i] = fcntl(dir, F_DUPFD_CLOEXEC, 16)) < 0)
 			return -errno;
 	}
@@ -52,7 +52,7 @@ static void take(struct inside *in, enum wire_step step, int rc)
 		fail(in, step, rc);
 }
 
-/* Every wall is up, or one is not. */
+/* Waits until the payload reports that it is confined, or which step failed. */
 static void await_payload(struct inside *in)
 {
 	struct payload_word word;
@@ -89,7 +89,7 @@ static void say_end(struct inside *in, const struct wire_exit *how)
 {
 	struct wire_fact left = { .id = FACT_processes_left, .text = "", .source = "init: wait(2) and kill(2)" };
 
-	/* Everyone in a pid namespace is init's descendant, and whoever loses its parent becomes init's child. */
+	/* All processes in a pid namespace descend from init, and orphans become init's children. */
 	left.num = kill(-1, 0) == 0 || errno != ESRCH;
 	wire_put_fact(&in->out, &left);
 	wire_put_exit(&in->out, how);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's process between fork and exec: the walls that the engine does not build, in the order, with the code
- * (src/backend/guest/confine.c) and the very filters of a native cell (src/backend/native/payload.c).  Any failure ends it, and the container.
+ * The program's process between fork and exec: the confinement that the engine does not provide, in the same order,
+ * with the same code (src/backend/guest/confine.c) and the same filters as in a native cell
+ * (src/backend/native/payload.c).  Any failure ends the process, and the container.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #include "backend/guest/confine.h"
 #include "base/fd.h"
 
-/* Where the two channels are kept while everything above standard error is closed. */
+/* Where the two channels stay while all other descriptors above standard error are closed. */
 #define GO_FD     3
 #define STATUS_FD 4
 
@@ -43,7 +44,7 @@ static int enter_workspace(struct payload *p)
 
 /* ---- Landlock ------------------------------------------------------------------------------------ */
 
-/* Executing is for what the image brings: the directories of its root, links left out (what they name is there). */
+/* Permits executing what the image has: the directories in its root, but no links (their targets are there, too). */
 static void add_image_dir(struct payload *p, int root, const char *name)
 {
 	static const char *const others[] = { "dev", "proc", "sys", "tmp", "workspace" };
@@ -62,7 +63,7 @@ static void add_image_dir(struct payload *p, int root, const char *name)
 	guest_add_rule(&p->confine, path, LANDLOCK_READ | LANDLOCK_EXEC);
 }
 
-struct dir_entry { /* of getdents64(2) */
+struct dir_entry { /* layout of getdents64(2) */
 	uint64_t ino;
 	int64_t off;
 	unsigned short len;
@@ -92,8 +93,8 @@ static int add_image_dirs(struct payload *p)
 }
 
 /*
- * Pseudo-terminals of the container's own, as in a native cell; the filter refuses the same requests to them.  How many
- * there may be a native cell's mount says, and no engine's does, so code that is held strictly has none.
+ * The container's own pseudo-terminals, as in a native cell; the filter refuses the same ioctls.  A native cell's mount
+ * limits their number, which no engine does, so the strict profile has none.
  */
 static void add_ptys(struct payload *p)
 {
@@ -111,7 +112,7 @@ static int apply_landlock(struct payload *p)
 	int rc;
 
 	p->in->landlock_abi = p->confine.landlock_abi = landlock_abi();
-	/* Names everywhere, contents only of what the image brings: nothing of the engine's /sys is read. */
+	/* Names everywhere, contents only of what the image has: the engine's /sys is not readable. */
 	guest_add_rule(&p->confine, "/", LANDLOCK_LIST);
 	rc = add_image_dirs(p);
 	if (rc < 0)
@@ -129,14 +130,14 @@ static int apply_landlock(struct payload *p)
 	return guest_apply_landlock(&p->confine);
 }
 
-/* One of the two; 0 or -errno. */
+/* Exactly one of run and confine is set; 0 or -errno. */
 static const struct step {
 	enum wire_step step;
 	int (*run)(struct payload *p);
 	int (*confine)(struct guest_confine *c);
 } steps[] = {
 	{ WIRE_STEP_signals, .confine = guest_reset_signals },
-	/* Init is not offered: it must survive to tell the tale. */
+	/* Init does not set this: it must survive to report. */
 	{ WIRE_STEP_oom_score, .confine = guest_offer_to_oom_killer },
 	{ WIRE_STEP_rlimits, .confine = guest_set_rlimits },
 	{ WIRE_STEP_working_dir, .run = enter_workspace },
@@ -145,7 +146,10 @@ static const struct step {
 	{ WIRE_STEP_no_new_privs, .confine = guest_no_new_privs },
 	{ WIRE_STEP_landlock, .run = apply_landlock },
 };
-/* In a pod, whose network is not the plan's: tried before the usual filter, which refuses some families in its own way. */
+/*
+ * In a pod, whose network is not the plan's: verified before the usual filter, which refuses some families with other
+ * errors.
+ */
 static int refuse_sockets(struct payload *p)
 {
 	int rc = p->in->local_only ? sockets_refuse() : 0;
@@ -184,7 +188,7 @@ static void run_steps(struct payload *p, const struct step *list, size_t n)
 	}
 }
 
-/* Images differ in where they keep a tool: after the usual place, the other usual places. */
+/* Images keep tools in different directories: tries the usual path, then these. */
 static int execute(struct wire_job *j)
 {
 	static const char *const dirs[] = { "/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/local/go/bin/" };
@@ -208,14 +212,16 @@ static int execute(struct wire_job *j)
 
 static void fill_confine(struct guest_confine *c, const struct wire_job *j)
 {
-	/* RLIMIT_CORE is the engine's: the filter around its container lets nobody change it.  A pod cannot ask for it.
-	 * 1 is too small for a file and, other than 0, keeps a piped core_pattern from starting. */
+	/*
+	 * In a container, RLIMIT_CORE is set by the engine and locked by the filter around it.  A pod cannot request
+	 * it, so it is set here: a limit of 1 is too small for a core file and, unlike 0, stops a piped core_pattern.
+	 */
 	if (j->flags & WIRE_IN_POD)
 		guest_add_rlimit(c, RLIMIT_CORE, 1);
 	guest_add_rlimits(c, j->open_files, j->disk_bytes, j->cpu_time_ms);
 	c->close_from = STATUS_FD + 1;
 	c->deny_write_exec = j->flags & WIRE_DENY_WRITE_EXEC;
-	/* Init has the program's user id; what the kernel would let the program do to it, the filter refuses (PID 1). */
+	/* Init has the program's user id; the filter refuses calls aimed at PID 1 that the kernel would permit. */
 	c->filter = seccomp_filter_for(j->family, j->flags & WIRE_STRICT);
 }
 
@@ -224,7 +230,10 @@ static _Noreturn void payload_main(struct payload *p)
 	char word;
 	int rc;
 
-	/* The keys are init's alone; without them this process has nothing to hide, and needs its own /proc files. */
+	/*
+	 * Only init keeps the keys.  Without them this process has nothing to hide, and needs access to its own /proc
+	 * files.
+	 */
 	explicit_bzero(p->in->job.key, sizeof(p->in->job.key));
 	fill_confine(&p->confine, &p->in->job);
 	rc = connect_stdio(p);
@@ -250,7 +259,7 @@ int payload_fork(struct inside *in)
 	int input[2], go[2], status[2];
 	long pid;
 
-	/* Above the places where the payload puts them. */
+	/* Fills low numbers, so that the pipes are above those that the payload uses. */
 	for (int fd = 0; fd < STATUS_FD + 1;)
 		if ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
 			return -errno;

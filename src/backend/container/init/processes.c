@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many processes there may be, where no file inside says so.  Kubernetes bounds them for a whole pod, by a control group
- * above the container's that nobody inside sees, and its API neither sets nor tells the number.  So it is tried: processes
- * that do nothing are forked until the kernel refuses one, or there is one more than the limit allows.
+ * How many processes are possible, if no file inside says so.  Kubernetes limits them for a whole pod, in a cgroup
+ * above the container's that is not visible inside, and its API neither sets nor reports the number.  So it is tried:
+ * idle processes are forked until the kernel refuses one, or there is one more than the limit permits.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include "backend/container/init/inside.h"
 #include "model/facts.h"
 
-#define HERE_ALREADY 2 /* init, and the program's process that waits */
+#define HERE_ALREADY 2 /* init, and the waiting payload */
 
 static _Noreturn void do_nothing(void)
 {
@@ -21,7 +21,7 @@ static _Noreturn void do_nothing(void)
 
 void processes_try(struct inside *in)
 {
-	static pid_t pids[32768]; /* the largest limit that a policy can have */
+	static pid_t pids[32768]; /* the largest limit that a policy can set */
 	struct wire_fact f = { .id = FACT_pids_max, .text = "", .source = "init: tried with fork(2)" };
 	uint64_t n = 0, want = in->job.pids - min_u64(in->job.pids, HERE_ALREADY) + 1;
 	int refused = 0;
@@ -43,7 +43,7 @@ void processes_try(struct inside *in)
 		while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
 			;
 	in->tried_processes = true;
-	/* Without memory for one more nothing is known of their number. */
+	/* If memory ran out first, the limit is unknown. */
 	f.num = refused == EAGAIN ? HERE_ALREADY + n : UINT64_MAX;
 	wire_put_fact(&in->out, &f);
 }

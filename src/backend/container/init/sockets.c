@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No network where there is one.  A pod has an interface with an address: its node takes one without for broken, and starts
- * it anew.  What a NetworkPolicy forbids depends on the cluster's network plugin, and nobody inside can see whether there
- * is one that cares.  So where there is more than lo, the program may make no socket but local ones: one more filter, in
- * front of the usual one.  There is no other way to a socket (io_uring is refused, no descriptor is inherited, and
- * what a local socket could bring must have been made by somebody).  That it holds is tried with each family.
+ * Denies the network where there is one.  A pod has an interface with an address: its node considers a pod without one
+ * broken, and restarts it.  The effect of a NetworkPolicy depends on the cluster's network plugin, and cannot be
+ * determined from inside.  So if there is any interface besides lo, the program may only create local sockets: one more
+ * filter, installed before the usual one.  There is no other way to get a socket (io_uring is refused, no descriptor is
+ * inherited, and one received over a local socket must have been created by some process).  The filter is verified with
+ * each address family.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -21,11 +22,11 @@
 
 #ifdef __x86_64__
 #define ARCH AUDIT_ARCH_X86_64
-#else /* anywhere else the filter would refuse nothing, which sockets_try() finds */
+#else /* on other architectures the filter refuses nothing, which sockets_try() detects */
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* Other architectures' calls, and those of x32, are the usual filter's to refuse. */
+/* The usual filter refuses calls of other architectures, and of x32. */
 static const struct sock_filter only_local[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 4),

@@ -19,7 +19,7 @@ void speak_bytes(int fd, const char *data, size_t len)
 		if (n < 0 && errno == EAGAIN)
 			(void)poll(&p, 1, -1);
 		else if (n < 0 && errno != EINTR)
-			end(INIT_LOST); /* nobody listens any more */
+			end(INIT_LOST); /* no reader is left */
 		else if (n > 0) {
 			data += n;
 			len -= (size_t)n;

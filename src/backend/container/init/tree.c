@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project on its way into the workspace, and the workspace on its way out.
+ * Receives a project into the workspace, and sends the workspace back.
  *
- * Packages come in the same way behind it, into a file system of their own.
+ * Packages follow the project, into a file system of their own.
  *
- * Coming in, the stream of files/pack.h lies between the job and its files on stdin and is unpacked by this process; what
- * it needs of the workspace's size was added to it by brig, and is taken off again where limits are said.
+ * On the way in, the stream of files/pack.h is on stdin between the job and its files, and this process unpacks it.
+ * brig has enlarged the workspace by what the project needs; facts about limits subtract that.
  *
- * Going out, everybody else is dead.  A child packs the tree into a pipe and this process cuts it into frames: whatever
- * the tree does to the packing (its memory counts as the container's, and may be used up), PID 1 survives to say so.
+ * On the way out, all other processes are dead.  A child packs the tree into a pipe and this process splits it into
+ * frames: whatever the tree does to the packing (its memory is charged to the container, which may have none left), PID
+ * 1 survives to report it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ int tree_take(struct inside *in)
 	return in->job.flags & WIRE_PROJECT ? unpack_tree(in->place[0], STDIN_FILENO, &o, &counts) : 0;
 }
 
-/* Into a file system of its own, which the rules of Landlock let nobody write to: see payload.c. */
+/* Into its own file system, to which Landlock rules forbid writing: see payload.c. */
 int tree_show(struct inside *in)
 {
 	const struct wire_job *j = &in->job;
@@ -53,7 +54,7 @@ int tree_show(struct inside *in)
 	return rc;
 }
 
-/* Exit status of the packing child: the errno that ended it early. */
+/* In the child.  Its exit status is the errno that ended packing early. */
 static int pack(const struct inside *in, int out)
 {
 	const struct pack_caps caps = { .entries = in->job.tree_entries, .bytes = in->job.tree_bytes, .in_part = true };
@@ -61,7 +62,7 @@ static int pack(const struct inside *in, int out)
 	struct pack_counts counts;
 
 	if (pack_tree(in->place[0], &caps, NULL, NULL, out, &counts, &err) == 0)
-		return counts.cut ? E2BIG : 0; /* a sound stream, but not of everything */
+		return counts.cut ? E2BIG : 0; /* a well-formed stream, but incomplete */
 	return err.sys ? err.sys : ENOMEM;
 }
 
@@ -87,11 +88,11 @@ static int await_child(pid_t pid)
 
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
 		;
-	/* Killed: there was no memory left for it. */
+	/* killed: out of memory */
 	return info.si_code == CLD_EXITED ? info.si_status : ENOMEM;
 }
 
-/* What a child says of the workspace, in frames of a type.  The errno of its end, or of ours. */
+/* Sends a child's output about the workspace in frames of this type.  Returns the child's errno, or ours. */
 static int send_by_child(struct inside *in, int (*child)(const struct inside *in, int out), enum wire_frame type)
 {
 	int ends[2], rc;
@@ -132,7 +133,7 @@ static enum walk_next name_one(void *arg, const struct walk_entry *e)
 	size_t n;
 
 	if (*e->name == '.')
-		return WALK_SKIP; /* nobody is told of these */
+		return WALK_SKIP; /* hidden files are not reported */
 	if (!S_ISREG(e->st->st_mode))
 		return WALK_ON;
 	n = wire_left_encode((uint64_t)e->st->st_size, e->path, l->data + l->len, sizeof(l->data) - l->len);
@@ -151,7 +152,7 @@ static int name_all(const struct inside *in, int out)
 	return fd_write_all(out, list.data, list.len) < 0 ? EIO : 0;
 }
 
-/* A reminder, no inventory: what cannot be named is not. */
+/* A reminder, not an inventory: the list may be incomplete. */
 void tree_name_left(struct inside *in)
 {
 	(void)send_by_child(in, name_all, WIRE_LEFT);

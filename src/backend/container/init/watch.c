@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * While the program runs: its stdin comes in messages and goes into its pipe, orphans are reaped, the wall clock is
- * kept (behind brig's own, for a brig that is stopped or stuck), and the end of the control stream ends everything.
- * Afterwards the same messages are read on: what was under way to the program is dropped, and brig may ask for the mark.
+ * While the program runs: relays its stdin from messages to its pipe, reaps orphans, keeps the wall clock (as a backup
+ * for a brig that is stopped or stuck), and ends everything at the end of the control stream.  Afterwards it continues
+ * to read messages: input for the program is dropped, and brig may request the mark.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include "base/fd.h"
 #include "files/beneath.h"
 
-#define WALL_GRACE_MS 500 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
-#define TICK_MS       100 /* how often the disk is looked at */
+#define WALL_GRACE_MS 500 /* as in a native cell: a working brig acts first; otherwise limit + 1 s still holds */
+#define TICK_MS       100 /* interval for checking the disk */
 #define BYE_MS        60000
 
 struct loop {
@@ -29,12 +29,12 @@ struct loop {
 	char prefix[WIRE_PREFIX];
 	unsigned have;
 	unsigned type;
-	uint32_t left; /* bytes of the message's body still to come */
+	uint32_t left; /* bytes of the message's body not received yet */
 	char piece[WIRE_BODY_MAX];
-	size_t at, len; /* of piece: what the program has not taken yet */
+	size_t at, len; /* input that the program has not read yet */
 	bool input_ends;
 	bool over, expired;
-	bool said; /* everybody is dead, and brig has been told everything */
+	bool said; /* all other processes are dead, and section 2 is sent */
 	bool exec_failed;
 	struct payload_word word;
 };
@@ -74,7 +74,7 @@ static void feed(struct loop *l)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0 && errno != EINTR)
-			drop_input(l); /* the program does not want more */
+			drop_input(l); /* the program has closed its stdin */
 		if (n > 0)
 			l->at += (size_t)n;
 	}
@@ -87,7 +87,7 @@ static void obey(struct loop *l)
 {
 	switch (l->type) {
 	case WIRE_INPUT:
-		return; /* its body follows */
+		return; /* the body follows */
 	case WIRE_INPUT_END:
 		l->input_ends = true;
 		feed(l);
@@ -95,7 +95,7 @@ static void obey(struct loop *l)
 	case WIRE_STOP:
 		l->over = true;
 		return;
-	case WIRE_MARK: /* a program that could see it would speak for init */
+	case WIRE_MARK: /* a program that knew the mark could impersonate init */
 		if (l->said)
 			return;
 		/* fall through */
@@ -109,7 +109,7 @@ static uint32_t body_max(unsigned type)
 	return type == WIRE_INPUT ? WIRE_BODY_MAX : type == WIRE_MARK ? WIRE_KEY : 0;
 }
 
-/* One read: it takes what is there and never waits. */
+/* Reads once; never blocks. */
 static void listen_to_brig(struct loop *l)
 {
 	bool body = l->left > 0;
@@ -121,7 +121,7 @@ static void listen_to_brig(struct loop *l)
 		return;
 	if (n <= 0 && l->said)
 		end(INIT_DONE);
-	if (n <= 0) { /* brig is gone: so is the reason for this container */
+	if (n <= 0) { /* brig is gone, and nothing needs this container any more */
 		kill_all();
 		end(INIT_LOST);
 	}
@@ -145,9 +145,9 @@ static void listen_to_brig(struct loop *l)
 	obey(l);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------- */
+/* ---- exits --------------------------------------------------------------------------------------- */
 
-/* Reaps whoever ended, but leaves the payload's zombie: its /proc entry is evidence. */
+/* Reaps exited children, but leaves the payload's zombie: its /proc entry is evidence. */
 static void look_at_children(struct loop *l)
 {
 	struct signalfd_siginfo drained;
@@ -172,7 +172,7 @@ void kill_all(void)
 	(void)kill(-1, SIGKILL);
 }
 
-/* Everybody else dies and is reaped.  There is no fork that escapes: a process with a fatal signal cannot fork. */
+/* Kills and reaps all other processes.  No fork escapes: a process with a fatal signal pending cannot fork. */
 static void reap(struct wire_exit *ret)
 {
 	struct rusage used;
@@ -181,14 +181,14 @@ static void reap(struct wire_exit *ret)
 	do {
 		kill_all();
 	} while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR);
-	if (getrusage(RUSAGE_CHILDREN, &used) == 0) { /* where there is no counter to read */
+	if (getrusage(RUSAGE_CHILDREN, &used) == 0) { /* used if there is no counter */
 		ret->cpu_ns = ((uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec) * NS_PER_SEC +
 			      ((uint64_t)used.ru_utime.tv_usec + (uint64_t)used.ru_stime.tv_usec) * 1000;
 		ret->memory_peak = (uint64_t)used.ru_maxrss * KiB;
 	}
 }
 
-/* End of file: the program has started.  A word: it could not be executed. */
+/* End of file: the program has started.  A record: exec has failed. */
 static void hear_payload(struct loop *l)
 {
 	l->exec_failed = read(l->in->status, &l->word, sizeof(l->word)) == (ssize_t)sizeof(l->word);
@@ -200,7 +200,7 @@ static void turn(struct loop *l)
 {
 	bool full = l->at < l->len;
 	struct pollfd p[] = {
-		/* Without events a hang-up is still told. */
+		/* Hang-ups are reported even without events. */
 		{ .fd = STDIN_FILENO, .events = full ? 0 : POLLIN },
 		{ .fd = l->children, .events = POLLIN },
 		{ .fd = l->wall, .events = POLLIN },
@@ -263,7 +263,7 @@ void watch(struct inside *in, struct wire_exit *ret)
 	ret->pids_refused -= min_u64(ret->pids_refused, before.pids_refused);
 	if (in->tried_processes)
 		ret->pids_peak = 0;
-	/* What the engine spent on the container before is not the program's. */
+	/* Excludes what the engine spent on the container before. */
 	if (counters_cpu_ns() > 0)
 		ret->cpu_ns = counters_cpu_ns() - cpu;
 	if (loop.exec_failed)
@@ -275,7 +275,7 @@ void watch_bye(void)
 	uint64_t deadline = clock_now_ns() + BYE_MS * NS_PER_MS, now;
 
 	loop.said = true;
-	drop_input(&loop); /* whose program has ended */
+	drop_input(&loop); /* the program has ended */
 	while ((now = clock_now_ns()) < deadline) {
 		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
@@ -286,7 +286,7 @@ void watch_bye(void)
 
 /* ---- the output file ----------------------------------------------------------------------------- */
 
-/* Nobody is left who could change it; still no link, no device, no waiting (INV-8). */
+/* No other process is left that could change it; still no links, no devices, no blocking (INV-8). */
 void send_output(struct inside *in)
 {
 	static char piece[WIRE_BODY_MAX];

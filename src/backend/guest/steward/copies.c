@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspace goes out and comes in (tree.h).  Nothing else is done meanwhile: what the owner asks for waits in its socket, so
- * that what is written is of one moment.  Both end when the owner closes the other end.
+ * Saves and loads the workspace (tree.h).  No other request is served meanwhile, so the saved copy is consistent;
+ * requests wait in the socket.  Both end early if the owner closes the other end.
  */
 #include <fcntl.h>
 
@@ -12,7 +12,7 @@ static void tell_copied(struct steward *s, int rc, const struct tree_counts *cou
 {
 	const int64_t number[] = { -rc, (int64_t)counts->entries, (int64_t)counts->bytes, (int64_t)counts->left_out };
 
-	fd_closep(&s->asked.fds[0]); /* the owner sees the end of it, and then hears of it */
+	fd_closep(&s->asked.fds[0]); /* so that the owner sees end of file before the answer */
 	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files, for the owner, with the rights of the cell's programs and from inside: a link leads where it leads for them, which is
- * never out of the cell.  Relative paths begin in the workspace, which is the working directory.
+ * File operations for the owner, from inside and with the rights of the cell's programs: links resolve as they do for
+ * these, so never out of the cell. Relative paths begin in the workspace, which is the working directory.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #define WALK_FDS   16
 #define COPY_PIECE 65536
 
-/* Makes what is missing of the folders before the last part. */
+/* Creates missing directories before the last component. */
 int files_make_folders(const char *path, mode_t mode)
 {
 	char part[PATH_MAX];
@@ -38,7 +38,7 @@ int files_make_folders(const char *path, mode_t mode)
 
 /* ---- one file ---------------------------------------------------------------------------------- */
 
-/* A FIFO or a device is nothing to be handed out; it is not waited for either. */
+/* Refuses FIFOs and devices, and does not block on them. */
 static int open_regular(const char *path, int flags, mode_t mode)
 {
 	AUTO_FD fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
@@ -68,7 +68,7 @@ void files_open(struct steward *s)
 	}
 	fd = open_regular(path, flags[how], (mode_t)s->asked.head.number[1] & 0777);
 	if (fd == -ENOENT && how != STEWARD_OPEN_READ) {
-		int rc = files_make_folders(path, 0755); /* why it cannot be written is why they cannot be made */
+		int rc = files_make_folders(path, 0755); /* if they cannot be created, neither can it */
 
 		fd = rc < 0 ? rc : open_regular(path, flags[how], (mode_t)s->asked.head.number[1] & 0777);
 	}
@@ -100,7 +100,7 @@ void files_stat(struct steward *s)
 	steward_done(s, -tell_entry(s, s->asked.word[0]));
 }
 
-/* ---- folders ----------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------- */
 
 struct listing {
 	const struct steward *s;
@@ -222,7 +222,7 @@ static int copy_link(const char *from, const char *to)
 	return symlink(target, to) < 0 ? -errno : 0;
 }
 
-/* For who is called with every file of a tree: where it is, and where it is to be. */
+/* For the nftw() callback: source and destination. */
 static const char *copied_from, *copied_to;
 
 static int copy_one(const char *path, const struct stat *st, int flag, struct FTW *at)
@@ -233,14 +233,14 @@ static int copy_one(const char *path, const struct stat *st, int flag, struct FT
 	(void)at;
 	if (snprintf(to, sizeof(to), "%s%s", copied_to, path + strlen(copied_from)) >= (int)sizeof(to))
 		return ENAMETOOLONG;
-	if (S_ISDIR(st->st_mode)) /* which is written into, whatever it was */
+	if (S_ISDIR(st->st_mode)) /* writable for us, whatever its mode was */
 		return mkdir(to, (st->st_mode & 0777) | 0700) < 0 ? errno : 0;
 	return S_ISLNK(st->st_mode) ? -copy_link(path, to) : -copy_file(path, to);
 }
 
 /*
- * The workspace and /tmp are mounts of their own: from one to the other a file is copied, and a folder with all that is in it.  What is
- * there already gives way as it would to rename(2): a file to a file, an empty folder to a folder.
+ * The workspace and /tmp are separate mounts: to move between them, a file is copied, and a directory with all that it
+ * contains.  An existing destination is replaced as by rename(2): a file by a file, an empty directory by a directory.
  */
 static int copy_over(const char *from, const char *to)
 {
@@ -257,7 +257,7 @@ static int copy_over(const char *from, const char *to)
 	copied_to = to;
 	rc = nftw(from, copy_one, WALK_FDS, FTW_PHYS | FTW_MOUNT);
 	rc = rc < 0 ? -errno : -rc;
-	if (rc < 0) /* no room: it stays where it was */
+	if (rc < 0) /* no room: the source stays */
 		(void)remove_all(to);
 	else
 		rc = remove_all(from);

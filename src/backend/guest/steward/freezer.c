@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All other processes of the cell stop, and go on.
+ * Stops and continues all other processes of the cell.
  *
- * By the kernel's freezer, where the supervisor has made a group for it (sys/cgroup_freezer.c) and sent us its files: the group is
- * frozen first, then every process but init and this one is moved into it, where it stops as it comes.  What a pass does not find was
- * made by one that had not been moved yet; a pass that finds nobody outside has all.  Programs see nothing of it, and what they
- * themselves have stopped stays stopped.  They stay in the group when they go on, so the next pause finds them there.
+ * With the kernel's freezer, if the supervisor created a cgroup for it (sys/cgroup_freezer.c) and sent us its files:
+ * the group is frozen first, then every process except init and this one is moved into it, where it stops on arrival.
+ * A process missed by a pass was created by one that had not been moved yet; a pass that finds no process outside is
+ * complete.  Programs do not notice, and processes that they stopped themselves stay stopped. Processes stay in the
+ * group when it is thawed, so the next pause finds them there.
  *
- * Else by signals (process.c), which a parent could see.
+ * Otherwise by signals (process.c), which a parent could notice.
  *
- * On cgroup v1 what is frozen cannot die: who is killed is let go on for that, and so are the others, for as long as it takes to die.
+ * On cgroup v1 frozen processes cannot die: to kill one, the group is thawed for as long as that takes.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static bool is_frozen(const struct steward *s)
 	return s->freezer.version == 2 ? strstr(text, "frozen 1") != NULL : strncmp(text, "FROZEN", 6) == 0;
 }
 
-/* The line of the hierarchy that freezes, of a process; false: it has none, or is gone. */
+/* The line of a process's cgroup file for the hierarchy of the freezer; false: none, or the process is gone. */
 static bool read_line(const struct steward *s, const char *pid, char *dst, size_t size)
 {
 	char path[48], text[4096];
@@ -76,7 +77,10 @@ static bool read_line(const struct steward *s, const char *pid, char *dst, size_
 	return true;
 }
 
-/* Nobody of the cell is anywhere but in the group or where we are: the group's own list, of v1, may be a second old. */
+/*
+ * Every process of the cell is either in the group or where we are.  The group's own list is not used: on v1 it may be
+ * a second old.
+ */
 static bool is_member(const struct steward *s, const char *pid)
 {
 	char own[LINE_MAX_BYTES], its[LINE_MAX_BYTES];
@@ -84,7 +88,7 @@ static bool is_member(const struct steward *s, const char *pid)
 	return read_line(s, "self", own, sizeof(own)) && read_line(s, pid, its, sizeof(its)) && strcmp(own, its) != 0;
 }
 
-/* Has run its last instruction: it is in no list, and cannot be moved. */
+/* Dead processes are in no list and cannot be moved. */
 static bool is_dead(pid_t pid)
 {
 	char path[48], text[1024];
@@ -105,7 +109,7 @@ static int move_in(const struct steward *s, pid_t pid)
 	return pwrite(s->freezer.procs, text, (size_t)len, 0) < 0 ? -errno : 0;
 }
 
-/* How many were outside and alive; negative: one cannot be moved. */
+/* Returns how many live processes were outside; negative: one cannot be moved. */
 static int move_others_in(const struct steward *s)
 {
 	DIR *dir = opendir("/proc");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steward's loop: messages of the owner, ends of processes, changes of watched folders, bytes of terminals. */
+/* The steward's loop: messages of the owner, exits of processes, changes in watched directories, bytes of terminals. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "backend/guest/wait.h"
 #include "base/fd.h"
 
-#define CONTROL_FD_MIN 16 /* out of the way of what a child fills one by one */
+#define CONTROL_FD_MIN 16 /* above the numbers that a child's descriptors get */
 #define FAILED         125
 
-static struct steward the_steward; /* large, and its pages are not there until they are used */
+static struct steward the_steward; /* large: pages are allocated when they are used */
 
 void steward_tell(const struct steward *s, enum steward_kind kind, uint64_t tag, const int64_t *number, size_t n,
 		  const char *const *words, size_t n_words, int fd)
@@ -25,7 +25,7 @@ void steward_tell(const struct steward *s, enum steward_kind kind, uint64_t tag,
 
 	for (size_t i = 0; i < n && i < STEWARD_NUMBERS; i++)
 		head.number[i] = number[i];
-	/* It waits until the owner reads; one that is gone is noticed by the loop. */
+	/* Blocks until the owner reads; the loop notices if the owner is gone. */
 	rc = steward_send(s->control, &head, words, n_words, &fd, fd >= 0, 0);
 	if (rc == -E2BIG)
 		(void)steward_send(s->control, &head, NULL, 0, &fd, fd >= 0, 0);
@@ -41,14 +41,14 @@ void steward_done(const struct steward *s, int sys)
 static void end_session(struct steward *s)
 {
 	if (s->is_paused)
-		others_continue(s); /* what is frozen on cgroup v1 does not die */
+		others_continue(s); /* on cgroup v1 frozen processes do not die */
 	steward_done(s, 0);
 	_exit(0);
 }
 
 static const struct {
 	void (*serve)(struct steward *s);
-	size_t words, fds; /* at least, and exactly if the other is 0 */
+	size_t words, fds; /* minimum; exact if the other is 0 */
 } asked[STEWARD_ASKED_END] = {
 	[STEWARD_START] = { process_start, 2, 2 },   [STEWARD_SIGNAL] = { process_signal, 0, 0 },
 	[STEWARD_RESIZE] = { process_resize, 0, 0 }, [STEWARD_OPEN] = { files_open, 1, 0 },
@@ -70,7 +70,7 @@ static void serve_owner(struct steward *s)
 	if (rc == -EAGAIN)
 		return;
 	if (rc <= 0)
-		_exit(rc == 0 ? 0 : FAILED); /* nobody is there any more; or it is not our owner who speaks */
+		_exit(rc == 0 ? 0 : FAILED); /* end of file, or a malformed message, which the owner does not send */
 	kind = s->asked.head.kind;
 	if (kind >= STEWARD_ASKED_END || s->asked.head.n_words < asked[kind].words || s->asked.n_fds < asked[kind].fds)
 		steward_done(s, EPROTO);
@@ -90,7 +90,7 @@ static void serve(struct steward *s)
 	n = 3 + process_fill(s, slots + 3);
 	if (poll(slots, n, -1) <= 0)
 		return;
-	/* What a terminal holds comes before the end of its process. */
+	/* Drain terminals before reporting the exit of their processes. */
 	process_serve(s, slots + 3);
 	if (slots[1].revents)
 		process_reap(s);
@@ -100,7 +100,9 @@ static void serve(struct steward *s)
 		serve_owner(s);
 }
 
-/* Standard input is the control socket: it gets a number that no child sees, and nothing takes its place. */
+/*
+ * Standard input is the control socket: moves it to a number that no child inherits, and puts /dev/null in its place.
+ */
 static int take_control(struct steward *s)
 {
 	int none;
@@ -123,14 +125,14 @@ static int take_signals(struct steward *s)
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	/* What a program of the same user may send and a process can refuse. */
+	/* Signals that a program of the same user may send, as far as they can be ignored. */
 	for (int sig = 1; sig < NSIG; sig++)
 		if (sig != SIGCHLD && sig != SIGKILL && sig != SIGSTOP)
 			(void)signal(sig, SIG_IGN);
 	return s->signals < 0 ? -errno : 0;
 }
 
-/* Of a session that is made ahead: says over the socket that it stands, and goes on when it is somebody's. */
+/* In a session created in advance: reports that it is ready, and continues when the session has an owner. */
 static int await_owner(struct steward *s, int sock)
 {
 	struct guest_word waiting = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_WAITING };
@@ -144,11 +146,11 @@ static int await_owner(struct steward *s, int sock)
 		rc = guest_claim_take(sock, NULL, &may_go);
 	if (rc == 0 && !may_go)
 		rc = guest_claim_await_go(sock);
-	(void)close(sock); /* that it has begun is known by this */
+	(void)close(sock); /* which tells the supervisor that it has continued */
 	return rc;
 }
 
-/* The payload has left nothing open behind standard error but what a waiting one waits on. */
+/* The payload has closed everything above standard error except the socket that a waiting cell uses. */
 static int take_wait_socket(void)
 {
 	int sock = fcntl(GUEST_WAIT_SOCKET, F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
@@ -167,7 +169,7 @@ int main(void)
 	s->inotify = s->spare.sock = s->freezer.procs = s->freezer.state = s->freezer.events = FD_NONE;
 	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
 		s->watched[i].wd = -1;
-	/* Programs of the same user cannot look into it, and find none of its descriptors below /proc. */
+	/* Programs of the same user cannot trace it or open its descriptors through /proc. */
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 || take_control(s) < 0 || take_signals(s) < 0)
 		return FAILED;
 	if (sock >= 0 && await_owner(s, sock) < 0)

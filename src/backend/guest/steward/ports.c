@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a server that a program of the cell has started, on the cell's own loopback. */
+/* Connections to servers that programs of the cell have started, on the cell's own loopback. */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,9 +7,9 @@
 #include "backend/guest/steward/inside.h"
 
 #define CONNECT_MS \
-	200 /* on loopback it takes longer only if the server does not accept: then the owner sees how it ends */
+	200 /* on loopback it takes longer only if the server does not accept; the owner then sees the result */
 
-/* A socket that is connected, or on its way to be.  -errno. */
+/* A socket that is connected or still connecting; or -errno. */
 static int connect_to(const void *address, socklen_t len, int family)
 {
 	AUTO_FD fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

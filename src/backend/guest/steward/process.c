@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that the owner starts: each is the leader of a session of its own, so that a signal for its group reaches what it has
- * started, but for what left the group.  What outlives its parent is init's to reap.
+ * Processes that the owner starts.  Each is the leader of its own session, so a signal to its group reaches what it has
+ * started, except what left the group.  Init reaps processes that outlive their parent.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -56,13 +56,13 @@ static void limit_cpu(int64_t seconds)
 
 	if (seconds <= 0 || getrlimit(RLIMIT_CPU, &l) < 0)
 		return;
-	/* The first signal can be caught, the second cannot. */
+	/* SIGXCPU at the soft limit can be caught, SIGKILL at the hard limit cannot. */
 	l.rlim_cur = (rlim_t)min_u64((uint64_t)seconds, l.rlim_max);
 	l.rlim_max = (rlim_t)min_u64((uint64_t)seconds + 1, l.rlim_max);
 	(void)setrlimit(RLIMIT_CPU, &l);
 }
 
-/* They came with numbers from CONTROL_FD_MIN on or below: first all out of the way, then each to its place. */
+/* Moves the descriptors above the target numbers first, then each to its place. */
 static int place_descriptors(struct start *st)
 {
 	int n = (int)st->n_fds;
@@ -85,7 +85,7 @@ static int enter_terminal(struct start *st)
 	return ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0 ? -errno : 0;
 }
 
-/* The steward's own variables, which are the cell's, and over them those of the request. */
+/* The steward's own variables, which are the cell's, overridden by those of the request. */
 static int set_environment(const struct start *st)
 {
 	for (size_t i = 0; i < st->n_env; i++)
@@ -131,7 +131,7 @@ int64_t process_spawn(struct start *st, int *ret_stage)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* Its number must be one that place_descriptors() leaves alone. */
+	/* A number that place_descriptors() does not overwrite. */
 	if (fd_move_up(&ends[1], STEWARD_FDS_MAX + 1) < 0) {
 		(void)close(ends[0]);
 		(void)close(ends[1]);
@@ -174,7 +174,7 @@ static bool read_start(const struct steward *s, struct start *st)
 	return true;
 }
 
-/* The pipes are the terminal's then; the process has the terminal three times. */
+/* The request's pipes go to the terminal, and the process gets the terminal as all three streams. */
 static int give_terminal(struct steward *s, struct start *st, struct process *p)
 {
 	struct steward_message *m = &s->asked;
@@ -184,7 +184,7 @@ static int give_terminal(struct steward *s, struct start *st, struct process *p)
 
 	if (rc < 0)
 		return rc;
-	m->fds[0] = m->fds[1] = FD_NONE; /* the terminal's from here on */
+	m->fds[0] = m->fds[1] = FD_NONE; /* taken by the terminal */
 	for (int i = 0; i < 3; i++)
 		st->fds[i] = slave;
 	st->n_fds = 3;
@@ -224,13 +224,13 @@ void process_start(struct steward *s)
 		p->tag = s->asked.head.tag;
 		p->ended = false;
 		number[1] = pid;
-		if (s->is_paused) /* it was on its way before that */
+		if (s->is_paused) /* its START was queued before the PAUSE */
 			others_stop_one(s, p->pid);
 	}
 	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
 }
 
-/* ---- signals and ends -------------------------------------------------------------------------- */
+/* ---- signals and exits -------------------------------------------------------------------------- */
 
 static void send_signal(struct steward *s, const struct process *p, int sig, bool to_group)
 {
@@ -263,7 +263,7 @@ void process_resize(struct steward *s)
 		steward_done(s, -terminal_resize(p->terminal, (int)number[1], (int)number[2]));
 }
 
-/* Of /proc/PID/status, from the line of this name on; NULL: it has none. */
+/* The value in /proc/PID/status after this name; NULL: not found. */
 static const char *status_line(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -272,9 +272,9 @@ static const char *status_line(const char *text, const char *name)
 }
 
 /*
- * Whether a process runs no further code of its own: it is stopped, dead, or its stop waits for it.  The last is as good: a process
- * that was sent one makes no other (fork is begun anew after the signal) and comes to no instruction before it stops, but on a busy
- * machine it may be long until it is given the cpu to do so.
+ * Whether a process executes no further code: it is stopped, dead, or has a pending SIGSTOP.  The last is equivalent:
+ * such a process creates no other (fork is restarted after the signal) and executes no instruction before it stops, but
+ * on a busy machine it may take long until it gets the CPU to do so.
  */
 static bool is_stopping(const char *pid)
 {
@@ -285,13 +285,15 @@ static bool is_stopping(const char *pid)
 	(void)snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
 	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
 	if (n < 0)
-		return n == -ENOENT || n == -ESRCH; /* it is gone */
+		return n == -ENOENT || n == -ESRCH; /* the process is gone */
 	state = status_line(text, "\nState:\t");
 	waiting = status_line(text, "\nShdPnd:\t");
 	return state && waiting && (strchr("TtZX", *state) || strtoull(waiting, NULL, 16) & 1ULL << (SIGSTOP - 1));
 }
 
-/* Sends it to every process but this one and init, but not where passed_over says so; to how many. */
+/*
+ * Sends sig to every process except this one, init and those for which passed_over returns true; returns to how many.
+ */
 static size_t signal_others(int sig, bool (*passed_over)(const char *pid))
 {
 	DIR *dir = opendir("/proc");
@@ -310,15 +312,16 @@ static size_t signal_others(int sig, bool (*passed_over)(const char *pid))
 }
 
 /*
- * The filter has no signal to all at once.  What a pass does not find was made before it by one that it did: a few passes find all,
- * unless they are made faster than we look.  Of a process with threads the stop waits for none once one of them has taken it, and
- * its state is that of its first one until that has stopped as well: it is given ever more time for it, two seconds in all.
+ * The filter does not permit kill(-1).  A process missed by a pass was created before it by one that the pass found, so
+ * a few passes find all, unless processes are created faster than we look.  SIGSTOP to a multi-threaded process is no
+ * longer pending once one thread has taken it, while the state shown is that of the main thread, which stops a little
+ * later: so the pauses grow, to about 1.6 seconds in all.
  */
 #define PASSES_MAX   120
 #define PASS_MOST_NS (20 * NS_PER_MS)
 #define PIDS_MAX     4096
 
-/* The youngest first: a shell that goes on before its children would find them stopped, and take them for jobs that were. */
+/* Youngest first: a shell that continues before its children would see them stopped, and treat them as stopped jobs. */
 void process_continue_others(void)
 {
 	static pid_t pids[PIDS_MAX];
@@ -334,7 +337,7 @@ void process_continue_others(void)
 	}
 	if (dir)
 		(void)closedir(dir);
-	if (n == PIDS_MAX) /* and there may be more */
+	if (n == PIDS_MAX) /* there may be more */
 		(void)signal_others(SIGCONT, NULL);
 	while (n-- > 0)
 		(void)kill(pids[n], SIGCONT);
@@ -441,7 +444,7 @@ void process_serve(struct steward *s, const struct pollfd *slots)
 			continue;
 		terminal_serve(p->terminal, slots);
 		slots += TERMINAL_SLOTS;
-		/* When its leader ends the kernel hangs it up for all who have it open. */
+		/* When its leader exits, the kernel hangs up the terminal for all processes that have it open. */
 		if (p->ended && terminal_is_over(p->terminal))
 			tell_exit(s, p);
 	}

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spare: a Python kernel that is started before anybody has asked for one, in a session that is made ahead.
+ * The spare: a Python kernel that is started before it is requested, in a session that was created in advance.
  *
- * To start Python takes longer than to make a cell.  So the steward of such a session starts one while it waits for its owner,
- * behind the same walls and with the same variables, folder and words as one that is asked for.  It has one word more, by which it
- * knows (data/kernels/python.py) that its descriptor 3 is no channel yet:
+ * Starting Python takes longer than building a cell.  So the steward of such a session starts one while it waits for
+ * its owner, with the same confinement, variables, directory and arguments as a requested one.  One additional argument
+ * tells it (data/kernels/python.py) that its descriptor 3 is not a channel yet:
  *
  *	kernel                      steward
  *	one byte           ------>  it has started, and waits
- *	                   <------  one byte, with the descriptors 0 to 3 of the START that gets it
+ *	                   <------  one byte, with the descriptors 0 to 3 of the START that it is used for
  *
- * It is of this cell alone, has run nobody's code, and is given away once: to the first START that asks for this very program and
- * has no variables, limit or other folder of its own.  Any other has a process started for it, and so has one whose spare has died.
+ * It belongs to this cell only, has run no user code, and is used once: for the first START that asks for exactly this
+ * program without variables, limit or directory of its own.  For any other START, or if the spare has died, a process
+ * is started.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -25,7 +26,7 @@
 extern const unsigned char spare_kernel_bytes[];
 extern const size_t spare_kernel_size;
 
-static const char *const words[] = { "python3", "-c" }; /* and the text; as in session/kernels.def */
+static const char *const words[] = { "python3", "-c" }; /* followed by the text; as in session/kernels.def */
 #define WORD_SPARE "spare"
 
 static void forget(struct steward *s)
@@ -50,7 +51,7 @@ static int start_kernel(struct steward *s, int channel, int null, const int out[
 	return pid > 0 ? 0 : (int)pid;
 }
 
-/* Its streams are of the kinds that it will have: Python looks at them when it starts. */
+/* The streams must be of the types that it will have later: Python examines them when it starts. */
 static int start_with_streams(struct steward *s)
 {
 	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC), channel = FD_NONE;
@@ -74,10 +75,10 @@ void spare_begin(struct steward *s)
 	int rc = start_with_streams(s);
 
 	if (rc < 0 || recv(s->spare.sock, &ready, 1, 0) != 1)
-		forget(s); /* it has ended, or is about to */
+		forget(s); /* it has exited, or is about to */
 }
 
-/* The folder that it was started in, which is the steward's. */
+/* Whether folder is the steward's directory, in which the spare was started. */
 static bool is_here(const char *folder)
 {
 	char here[PATH_MAX];

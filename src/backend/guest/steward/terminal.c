@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A terminal of the cell's own, between a process and two pipes of the owner's.  The owner is spared from holding the device: what
- * can be done to it from inside reaches only us.
+ * A terminal inside the cell, between a process and two pipes of the owner.  The owner never holds the device: whatever
+ * a program does to it affects only the steward.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ int terminal_open(int rows, int columns, int in, int out, struct terminal **ret,
 
 enum { SLOT_IN, SLOT_MASTER, SLOT_OUT };
 
-/* Each flow has one piece: it is either read or written. */
+/* Each flow has one buffer, which is either being filled or being drained. */
 void terminal_fill(const struct terminal *t, struct pollfd slots[TERMINAL_SLOTS])
 {
 	bool in_full = t->in.len > 0, out_full = t->out.len > 0;
@@ -75,7 +75,7 @@ void terminal_fill(const struct terminal *t, struct pollfd slots[TERMINAL_SLOTS]
 	slots[SLOT_OUT] = (struct pollfd){ .fd = out_full ? t->out.to : -1, .events = POLLOUT };
 }
 
-/* True: that side will give nothing more. */
+/* True: end of file or error on that side. */
 static bool take(struct flow *f)
 {
 	ssize_t n = read(f->from, f->piece, sizeof(f->piece));
@@ -85,7 +85,7 @@ static bool take(struct flow *f)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* True: that side will take nothing more. */
+/* True: that side accepts no more data. */
 static bool give(struct flow *f)
 {
 	ssize_t n = write(f->to, f->piece + f->at, f->len);
@@ -119,7 +119,7 @@ void terminal_serve(struct terminal *t, const struct pollfd slots[TERMINAL_SLOTS
 		end_input(t);
 	if (slots[SLOT_MASTER].revents & (POLLIN | POLLHUP) && t->out.len == 0 && take(&t->out))
 		end_output(t);
-	if (t->out.len > 0 && t->out.to >= 0 && give(&t->out)) { /* nobody reads: it runs on, and its words are lost */
+	if (t->out.len > 0 && t->out.to >= 0 && give(&t->out)) { /* no reader: discards the output */
 		t->out.len = 0;
 		fd_closep(&t->out.to);
 		t->out.from = FD_NONE;

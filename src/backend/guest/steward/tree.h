@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspace as a stream of bytes, from the steward of one cell to the steward of another, by and by or at once.
+ * The workspace as a stream of bytes from the steward of one cell to the steward of another, stored in between or
+ * directly.
  *
  * Theory of operation
  *
- * Both ends are inside: what a program left in its workspace is walked through with that program's rights, and made anew with the
- * rights of the programs that will find it.  Whoever carries the bytes reads nothing of them, so a workspace can be as odd as it
- * likes: it leads nowhere but into a cell.  While it is written every other process of the cell is stopped, so that all of it is
- * of one moment; who was stopped already stays so.
+ * Both ends are inside cells: the workspace is walked with the rights of the program that left it, and recreated with
+ * the rights of the programs that will find it.  The carrier does not look at the bytes, so however hostile a workspace
+ * is, it can only reach a cell.  While the stream is written, every other process of the cell is stopped, so the copy
+ * is consistent; processes that were stopped already stay so.
  *
- * The stream is a sequence of records, each a head, a name, and what the type has behind it:
+ * The stream is a sequence of records, each with a head, a name, and contents that depend on the type:
  *
- *	'd' folder  what is in it follows, up to the 'u' that belongs to it
- *	'u' up      mode and time of that folder, for nothing is made in it any more
- *	'f' file    runs of data (struct tree_run and its bytes) in their order, the last one of no bytes; between them are holes
- *	'l' link    its target: size bytes
- *	'h' other   one more name of a file that came before: size bytes, its path
- *	'p' fifo    nothing
- *	'e' end     nothing; size is the number of entries.  A stream without it is not whole
+ *	'd' directory  followed by its entries, up to the matching 'u'
+ *	'u' up         mode and time of that directory, in which nothing more is created
+ *	'f' file       runs of data (struct tree_run and its bytes) in order, the last one empty; between them are holes
+ *	'l' link       its target: size bytes
+ *	'h' hard link  another name of an earlier file: size bytes, its path
+ *	'p' fifo       nothing
+ *	'e' end        nothing; size is the number of entries.  A stream without it is incomplete
  *
- * Sockets, devices and what is not the program's to read are left out, and counted.  Extended attributes do not travel.
+ * Sockets, devices and files that the program cannot read are left out, and counted.  Extended attributes are not
+ * copied.
  */
 #ifndef STEWARD_TREE_H
 #define STEWARD_TREE_H
@@ -56,9 +58,9 @@ struct tree_counts {
 	uint64_t left_out;
 };
 
-/* What is in a folder, to a descriptor that may make this wait: 0 or -errno; -E2BIG: there is more than may be. */
+/* Writes the contents of a directory; blocks on out.  0 or -errno; -E2BIG: a limit in *most is exceeded. */
 int tree_save(int folder, int out, const struct tree_counts *most, struct tree_counts *ret);
-/* 0 or -errno; -EPROTO: the stream is not sound, or not whole.  What was made until then stays. */
+/* 0 or -errno; -EPROTO: the stream is malformed or incomplete.  Entries created before the error stay. */
 int tree_load(int folder, int in, struct tree_counts *ret);
 
 #endif

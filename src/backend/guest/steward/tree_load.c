@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the stream (tree.h), which a program of another cell may have written: names are single ones, folders are entered as
- * they were made and never through links, depth and lengths are checked.  What it fills is bounded by the cell's own limits.
+ * Reads the stream (tree.h), which a program of another cell may have written: names must be single components,
+ * directories are entered as they are created and never through links, depth and lengths are checked.  The cell's own
+ * limits bound what is written.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -18,13 +19,13 @@ struct loader {
 	bool ended;
 	struct tree_head head;
 	char name[NAME_MAX + 1];
-	size_t at, len; /* what is still to be taken of block */
+	size_t at, len; /* unread part of block */
 	char block[TREE_PIECE], text[PATH_MAX];
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------- */
 
-/* Fills the block, of which nothing is left. */
+/* Refills the empty block. */
 static int more(struct loader *l)
 {
 	ssize_t got;
@@ -58,7 +59,7 @@ static int take(struct loader *l, void *dst, size_t len)
 	return 0;
 }
 
-/* A path or a target, into text. */
+/* Reads a path or a link target into text. */
 static int take_text(struct loader *l)
 {
 	int rc = l->head.size == 0 || l->head.size >= PATH_MAX ? -EPROTO : take(l, l->text, (size_t)l->head.size);
@@ -79,7 +80,7 @@ static int finish_times(const struct loader *l, int fd)
 	return futimens(fd, times) < 0 ? -errno : 0;
 }
 
-/* A kernel or a filter may keep set-id bits from programs: then it is a file without them. */
+/* A kernel or a filter may refuse set-id bits to programs; the file then has none. */
 static int finish(const struct loader *l, int fd)
 {
 	if (fchmod(fd, l->head.mode) < 0 && fchmod(fd, l->head.mode & 01777) < 0)
@@ -111,7 +112,7 @@ static int load_up(struct loader *l)
 	return rc;
 }
 
-/* The bytes of a run, at most as many as are at hand at a time. */
+/* Writes the bytes of a run, as far as they are in the block. */
 static int load_run(struct loader *l, int fd, const struct tree_run *run)
 {
 	uint64_t at = run->offset, left = run->len;
@@ -131,7 +132,7 @@ static int load_run(struct loader *l, int fd, const struct tree_run *run)
 	return 0;
 }
 
-/* *ret_end: how far the file reaches. */
+/* *ret_end: end offset of the last run. */
 static int load_runs(struct loader *l, int fd, uint64_t *ret_end)
 {
 	*ret_end = 0;
@@ -151,7 +152,10 @@ static int load_runs(struct loader *l, int fd, uint64_t *ret_end)
 	}
 }
 
-/* Made with its mode, for tree_load() has no umask; a kernel or a filter may refuse the other bits, which finish() tries. */
+/*
+ * Created with its mode, since tree_load() clears the umask; finish() tries the other bits, which a kernel or a filter
+ * may refuse.
+ */
 static int load_file(struct loader *l)
 {
 	AUTO_FD fd = openat(l->folder[l->depth], l->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -164,13 +168,13 @@ static int load_file(struct loader *l)
 	rc = load_runs(l, fd, &end);
 	if (rc < 0)
 		return rc;
-	/* What ends with a hole: a file system counts no bytes for it. */
+	/* The file ends with a hole, which takes no room on the file system. */
 	if (l->head.size > end && (l->head.size > INT64_MAX || ftruncate(fd, (off_t)l->head.size) < 0))
 		return l->head.size > INT64_MAX ? -EPROTO : -errno;
 	return l->head.mode & 07000 ? finish(l, fd) : finish_times(l, fd);
 }
 
-/* Of what is not opened. */
+/* For entries that are not opened. */
 static int finish_name(const struct loader *l)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_NOW },
@@ -201,7 +205,7 @@ static int load_fifo(struct loader *l)
 {
 	int dir = l->folder[l->depth];
 
-	/* The mode once more: the steward's umask may have taken some of it. */
+	/* The mode again, as the umask was applied to the first. */
 	if (mkfifoat(dir, l->name, 0600) < 0 || fchmodat(dir, l->name, l->head.mode & 01777, 0) < 0)
 		return -errno;
 	return finish_name(l);
@@ -217,7 +221,7 @@ static int load_end(struct loader *l)
 
 static const struct {
 	uint32_t type;
-	bool named; /* it has a name, and is an entry */
+	bool named; /* it has a name, and counts as an entry */
 	int (*load)(struct loader *l);
 } types[] = {
 	{ TREE_FOLDER, true, load_folder }, { TREE_UP, false, load_up },      { TREE_FILE, true, load_file },

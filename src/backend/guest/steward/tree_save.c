@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the stream (tree.h).  The first error ends the walk; what is open is closed on the way out of it. */
+/* Writes the stream (tree.h).  The first error ends the walk; descriptors are closed on the way out. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,9 +13,9 @@
 #define BUCKETS    4096
 #define MAPPED_MIN (128 * 1024)
 #define MAPPED_MAX TREE_RUN_MAX
-#define NAMES_MAX  100000 /* of files with several: those beyond travel as files of their own */
+#define NAMES_MAX  100000 /* of files with several links: those beyond are saved as separate files */
 
-/* A file that has more than one name, and the first of them that came. */
+/* A file with several links, and the first path under which it was found. */
 struct named {
 	struct named *next;
 	dev_t dev;
@@ -24,16 +24,16 @@ struct named {
 };
 
 struct saver {
-	int out, rc; /* the first error */
+	int out, rc; /* rc: the first error */
 	dev_t dev;
 	const struct tree_counts *most;
 	struct tree_counts *counts;
 	struct named *named[BUCKETS];
 	size_t n_named;
-	unsigned n_closed;   /* folders around this one that nobody may enter as they are */
-	char path[PATH_MAX]; /* of the folder that is being walked, with a slash at its end; "": the first */
+	unsigned n_closed;   /* enclosing directories without search permission for their owner */
+	char path[PATH_MAX]; /* of the directory being walked, with a trailing slash; "": the top */
 	size_t path_len;
-	size_t len; /* bytes waiting in block */
+	size_t len; /* bytes in block */
 	char block[TREE_PIECE], piece[TREE_PIECE];
 };
 
@@ -85,7 +85,7 @@ static void put_head(struct saver *s, enum tree_type type, const struct stat *st
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* The path of the name that this file had before; NULL: this is the first, and it is remembered. */
+/* The path under which this file was found before; NULL: first occurrence, which is remembered. */
 static const char *find_named(struct saver *s, const struct stat *st, const char *name)
 {
 	struct named **bucket = &s->named[st->st_ino % BUCKETS], *n;
@@ -94,7 +94,10 @@ static const char *find_named(struct saver *s, const struct stat *st, const char
 	for (n = *bucket; n; n = n->next)
 		if (n->ino == st->st_ino && n->dev == st->st_dev)
 			return n->path;
-	/* What is in a closed folder cannot be linked to once that is closed there, too: the next name is the first, then. */
+	/*
+	 * A link target in a closed directory could not be resolved when loading, so the next path counts as the first
+	 * one.
+	 */
 	if (s->n_closed > 0 || s->n_named == NAMES_MAX || !(n = malloc(sizeof(*n) + s->path_len + len + 1)))
 		return NULL;
 	n->dev = st->st_dev;
@@ -121,8 +124,8 @@ static void forget_named(struct saver *s)
 /* ---- one entry --------------------------------------------------------------------------------- */
 
 /*
- * Opens what is the program's own even if its mode forbids that; *ret_lent: the mode is to be given back when it was read.
- * Nobody runs who could see it, or put something else in its place.
+ * Opens an entry that the program owns even if its mode forbids that.  *ret_lent: the mode was changed and must be
+ * restored after reading.  No other process runs that could see the change or replace the entry.
  */
 static int open_entry(int dir, const char *name, const struct stat *st, mode_t needed, bool *ret_lent)
 {
@@ -148,8 +151,8 @@ static bool count(struct saver *s, uint64_t bytes, uint64_t entries)
 }
 
 /*
- * A long run goes from the file's own pages to the reader, without a copy of ours in between: a page that is not there any more is an
- * error of write(), not a signal.  How far it came; the rest is to be read.
+ * Writes a long run directly from the file's mapped pages, without copying it: a page that is gone makes write() fail
+ * and raises no signal.  Returns how far it came; the rest must be read.
  */
 static off_t save_mapped(struct saver *s, int fd, off_t at, off_t end)
 {
@@ -177,7 +180,7 @@ static off_t save_mapped(struct saver *s, int fd, off_t at, off_t end)
 	return at;
 }
 
-/* From here to there is data: a run for each piece that is read, for the file may have become shorter. */
+/* Saves the data between at and end: one run for each piece that was read, since the file may have been truncated. */
 static void save_run(struct saver *s, int fd, off_t at, off_t end)
 {
 	at = save_mapped(s, fd, at, end);
@@ -211,7 +214,7 @@ static void save_data(struct saver *s, int fd, const struct stat *st)
 
 		if (data < 0 && errno == ENXIO)
 			break;
-		data = data < 0 ? at : data; /* no file system that knows holes: all of it is data */
+		data = data < 0 ? at : data; /* the file system does not report holes: treat all of it as data */
 		hole = lseek(fd, data, SEEK_HOLE);
 		hole = hole < 0 || hole > size ? size : hole;
 		save_run(s, fd, data, hole);
@@ -255,7 +258,7 @@ static void save_link(struct saver *s, int dir, const char *name, const struct s
 	put(s, s->piece, (size_t)n);
 }
 
-/* ---- folders ----------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------- */
 
 static void save_folder(struct saver *s, int fd, int depth);
 
@@ -296,7 +299,10 @@ static void save_entry(struct saver *s, int dir, const char *name, int depth)
 		fail(s, -errno);
 		return;
 	}
-	/* Of other file systems nothing is the workspace's; sockets have nobody behind them elsewhere. */
+	/*
+	 * Skips other file systems, which are not part of the workspace; sockets, which have no peer elsewhere; and
+	 * devices.
+	 */
 	if (st.st_dev != s->dev || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) {
 		s->counts->left_out++;
 		return;

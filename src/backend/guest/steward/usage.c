@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cpu time of a process and of all that descend from it, those that it has waited for among them.  What has left the family (its
- * parent ended first) is not found any more: the session's own cpu limit counts it.
+ * CPU time of a process and its descendants, including children that were waited for.  Processes that were reparented,
+ * because their parent exited first, are not found; the session's own CPU limit counts them.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +22,9 @@ struct member {
 	bool counts;
 };
 
-/* Its own clock is exact where the numbers of its status are multiples of 10 ms: short runs would have used none. */
+/*
+ * The process's CPU clock is exact, while the numbers in its stat file are multiples of 10 ms: short runs would show 0.
+ */
 static uint64_t own_ms(pid_t pid, uint64_t status_ms)
 {
 	struct timespec used;
@@ -33,7 +35,7 @@ static uint64_t own_ms(pid_t pid, uint64_t status_ms)
 	return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
 }
 
-/* The name may have anything in it, and ends with the last bracket.  False: it is gone. */
+/* The command name may contain anything and ends at the last parenthesis.  False: the process is gone. */
 static bool read_member(const char *pid, struct member *ret)
 {
 	const uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -74,8 +76,10 @@ static bool counts(const struct member *all, size_t n, pid_t pid)
 	return false;
 }
 
-/* The kernel lists processes by their numbers, and children come behind their parents but where numbers began anew: until no more
- * are found. */
+/*
+ * The kernel lists processes by pid, so children come after their parents unless pids have wrapped around: repeats
+ * until no more are found.
+ */
 static uint64_t family_ms(struct member *all, size_t n, pid_t root)
 {
 	uint64_t ms = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folders that the owner watches, by inotify.  A recursive watch is one row for each folder below; a folder that is made later is
- * added when its creation is told, so what happens in it before that is not.  What does not fit into the table is not watched.
+ * Directories that the owner watches, by inotify.  A recursive watch has a row for each directory below.  A directory
+ * created later is added when its creation is reported, so changes in it before that are missed.  Directories that do
+ * not fit into the table are not watched.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -90,7 +91,7 @@ void watches_begin(struct steward *s)
 	steward_done(s, -rc);
 }
 
-/* Two watches of one folder have the same number of inotify's. */
+/* inotify gives two watches of one directory the same descriptor. */
 static bool is_shared(const struct steward *s, const struct watched *w)
 {
 	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
@@ -141,7 +142,7 @@ static void tell(struct steward *s, struct watched *w, const struct inotify_even
 		add_below(s, &like, path, name, STEWARD_DEPTH_MAX);
 }
 
-/* Each row of a folder is told. */
+/* Reports to each row of the directory. */
 static void serve_event(struct steward *s, const struct inotify_event *e)
 {
 	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)

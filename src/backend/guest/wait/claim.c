@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wait itself: says that it waits, takes the program, writes it into the program file (guest/claim.c), and returns when
- * it may run.  Whatever goes wrong ends the process.
+ * The wait itself: reports that it waits, takes the program, writes it into the program file (guest/claim.c), and
+ * returns when it may run.  Any error ends the process.
  */
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 #include "backend/guest/wait/library.h"
 #include "base/fd.h"
 
-/* Not exit(), whose handlers are the interpreter's. */
+/* Not exit(), which would run the interpreter's handlers. */
 _Noreturn void wait_give_up(void)
 {
 	for (;;)

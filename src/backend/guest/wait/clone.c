@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child that shares its parent's memory, as vfork(2) makes it, but on a stack of its own and with a pid of choice.  libc has
- * no function for it: its clone() does not know set_tid.  Nothing of the parent's stack is touched, so both may go on.
+ * A child that shares its parent's memory, as with vfork(2), but on its own stack and with a chosen pid.  libc has no
+ * function for that: its clone() does not support set_tid.  The parent's stack is not touched, so both may continue.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -12,7 +12,7 @@
 
 #include "backend/guest/wait/library.h"
 
-/* The child leaves the assembly only by ending: it calls run(arg) on its new, empty stack, then makes the system call exit. */
+/* The child never returns from the assembly: it calls run(arg) on its new, empty stack, then exits. */
 static long clone_and_run(struct clone_args *args, void (*run)(void *arg), void *arg)
 {
 #if defined(__x86_64__)
@@ -59,7 +59,7 @@ static long clone_and_run(struct clone_args *args, void (*run)(void *arg), void 
 	(void)args;
 	(void)run;
 	(void)arg;
-	return -ENOSYS; /* this machine has no zygotes: cells are filled by interpreters that are started in them */
+	return -ENOSYS; /* no zygotes on this architecture: interpreters are started in their cells */
 #endif
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's own interface between its files; nothing of it is visible to the interpreter. */
+/* Internal interfaces of the library; nothing of it is visible to the interpreter. */
 #ifndef GUEST_WAIT_LIBRARY_H
 #define GUEST_WAIT_LIBRARY_H
 
@@ -12,52 +12,58 @@
 #define WAIT_PATHS_MAX 4
 #define WAIT_TEXT_MAX  1024
 
-/* What the environment said.  All of it is wiped when the program goes on. */
+/* Contents of the environment variables.  Wiped when the program continues. */
 struct wait_order {
-	char paths[WAIT_TEXT_MAX]; /* texts with a zero byte after each */
+	char paths[WAIT_TEXT_MAX]; /* strings, each with its NUL */
 	char warm[WAIT_TEXT_MAX];
-	bool warms;                       /* the list was given, be it empty */
+	bool warms;                       /* the list was given, possibly empty */
 	const char *path[WAIT_PATHS_MAX]; /* the first is the program file */
 	size_t n_paths;
 	int sock;
-	const struct guest_walls *walls; /* of a zygote; NULL: it is none */
+	const struct guest_walls *walls; /* for a zygote; NULL: not a zygote */
 	size_t walls_size;
 };
 
-/* order.c: reads the variables and removes them from the environment; ends the process if they are not as agreed. */
+/* order.c: reads the variables and removes them from the environment; exits if they are malformed. */
 void order_take(struct wait_order *o);
 
-/* claim.c: all of these end the process instead of failing. */
+/* claim.c: these exit the process instead of failing. */
 _Noreturn void wait_give_up(void);
 void wait_for_claim(const struct wait_order *o);
-/* Whether it could be sent; fd may be negative. */
+/* Whether the record could be sent; fd may be negative. */
 bool wait_say(int sock, enum guest_word_kind kind, uint64_t value, int fd);
 _Noreturn void wait_report(const struct wait_order *o, enum guest_word_kind kind, size_t value);
 
-/* shadow.c: whether the program's folder has a module of a name that was brought already. */
+/* shadow.c: whether the program's directory has a module with a name that was imported already. */
 bool shadow_found(const char *program, bool (*brought)(const char *module));
 
-/* zygote.c: has children as it is told; returns in each of them, which then stands in a cell behind all its walls. */
+/* zygote.c: forks children as ordered; returns in each of them, inside its cell and confined. */
 void zygote_have_children(struct wait_order *o);
-/* clone.c: a child that shares our memory runs run(arg) on the stack and ends; we go on when it has.  Its pid, or -errno. */
+/*
+ * clone.c: runs run(arg) in a child that shares our memory, on the given stack; returns when it has exited.  Its pid,
+ * or -errno.
+ */
 long clone_sharing(void *stack, size_t size, const int *pid_inside, void (*run)(void *arg), void *arg);
-/* walls.c: the child's own steps.  fds are those of GUEST_FORK, and all closed but one: the return value is the new socket's. */
+/*
+ * walls.c: the child's own steps.  Closes fds, which are those of GUEST_FORK, except the socket, whose new number it
+ * returns.
+ */
 int walls_put_up(const struct guest_walls *w, const int *fds);
 _Noreturn void walls_failed(int sock, enum guest_join step, int rc);
-/* For the fault suite: whether the step is to fail or be left out instead of being taken; *ret_rc is then its value. */
+/* For the fault suite: whether the step must fail or be omitted; *ret_rc is then its result. */
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc);
-/* pages.c: what memory it has is made its own now, so that nobody waits for it later. */
+/* pages.c: copies the process's memory now, so that no request waits for that later. */
 void pages_copy(bool has_huge_pages);
 
-/* python.c: around the wait, in the thread that waits.  Nothing is done in other interpreters. */
+/* python.c: called before and after the wait, in the thread that waits.  No effect in other interpreters. */
 void python_before(const struct wait_order *o);
 void python_after(const struct wait_order *o);
-/* Around a fork.  before: false: this is no Python. */
+/* Called around a fork.  before returns false if the interpreter is not Python. */
 bool python_fork_before(void);
 void python_fork_parent(void);
 void python_fork_child(void);
 
-/* node.c: which modules it loads first, said to a Node before its main(), and taken back in the thread that waits. */
+/* node.c: called before main() to make Node preload modules, and in the thread that waits to undo that. */
 void node_before_main(const struct wait_order *o);
 void node_before(void);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done for Node.js before the wait.
+ * What the library does for Node.js before the wait.
  *
- * Node loads most of its own library when a program first needs it: the first console.log() into a pipe brings the modules of
- * sockets and streams, which takes a third of the time that a short program takes from its opening to its end.  They come with
- * Node, nobody's code runs when they are loaded, and require() and import give the same objects afterwards; so a Node that
- * waits loads them first.  It is asked to by NODE_OPTIONS, which is the one way that needs no file in the cell and does not
- * show in process.execArgv.  The variable is set before main(), which reads it once, and taken back before the program is
- * there: neither the program nor its children see it.  A program with options of its own is left alone.
+ * Node loads most of its own library when a program first needs it: the first console.log() to a pipe loads the modules
+ * for sockets and streams, which takes a third of the time that a short program takes from its opening to its end.
+ * They belong to Node, loading them runs no other code, and require() and import return the same objects afterwards; so
+ * a Node that waits loads them first.  It is told by NODE_OPTIONS, the only way that needs no file in the cell and does
+ * not appear in process.execArgv.  The variable is set before main(), which reads it once, and removed before the
+ * program starts: neither the program nor its children see it.  If NODE_OPTIONS is set already, nothing is done.
  *
  * Worker threads inherit the parsed options, and load the same modules when they start.
  */
@@ -20,10 +20,10 @@
 
 extern char **environ;
 
-/* Modules for standard output and input, whatever they are connected to. */
+/* Modules for standard output and input, whatever these are connected to. */
 static char options[] = VARIABLE "--require=net --require=tty --require=readline";
 
-/* An entry of environ; NULL: there is none. */
+/* The entry in environ; NULL: none. */
 static char **find_options(void)
 {
 	for (char **entry = environ; entry && *entry; entry++)
@@ -32,7 +32,7 @@ static char **find_options(void)
 	return NULL;
 }
 
-/* order_take() has left room behind the last entry. */
+/* order_take() has left room after the last entry. */
 void node_before_main(const struct wait_order *o)
 {
 	size_t n = 0;

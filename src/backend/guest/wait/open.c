@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that is loaded into a guest's own interpreter and makes it stop when it opens its program.
+ * A library that is loaded into a guest's interpreter and stops it when it opens its program.
  *
- * A waiting cell is made before there is a program for it.  Behind all its walls the payload executes the interpreter with
- * this library (LD_PRELOAD) and the path of a program file that is still empty.  The interpreter starts as ever; when it opens
- * that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c) and goes on as if
- * nothing had been.  What the environment had to say is taken out of it before the interpreter looks (order.c).  A Python
- * may import modules before it waits (python.c), a Node some of its own (node.c).  From then on every function here passes its call on, and the library's
- * memory says nothing of what it did.  A zygote stops at the same place, and what goes on is its children (zygote.c).
+ * A waiting cell is built before there is a program for it.  Fully confined, the payload executes the interpreter with
+ * this library (LD_PRELOAD) and the path of a program file that is still empty.  The interpreter starts as usual; when
+ * it opens that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c)
+ * and continues as if nothing had happened.  Our variables are removed from the environment before the interpreter
+ * looks at it (order.c).  A Python may import modules before it waits (python.c), a Node some of its own (node.c).
+ * From then on every function here passes its call on, and the library's memory has no trace of what it did.  A zygote
+ * stops at the same place, and its children continue (zygote.c).
  *
- * It guards nothing and is trusted with nothing: a program may do to it what it likes, and what confines the program was in
- * force before exec.
+ * The library protects nothing and is not trusted: a program may do to it what it likes, and the program's confinement
+ * was in force before exec.
  *
- * Any thread may be the one that waits, because Node reads ES modules in a worker; others that open the path meanwhile wait
- * with it.  What the waiting thread itself opens, for instance a module to be imported, is passed on.
+ * Any thread may be the one that waits, because Node reads ES modules in a worker; other threads that open the path
+ * meanwhile wait with it. Files that the waiting thread itself opens, for instance a module to be imported, are passed
+ * on.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +32,7 @@
 static struct wait_order order;
 static volatile bool armed; /* set before main(), cleared by the thread that has waited */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static __thread bool inside __attribute__((tls_model("initial-exec"))); /* this thread is the one that waits */
+static __thread bool inside __attribute__((tls_model("initial-exec"))); /* this is the thread that waits */
 
 typedef int open_fn(const char *path, int flags, ...);
 typedef int openat_fn(int dir, const char *path, int flags, ...);
@@ -38,13 +40,13 @@ typedef int open_2_fn(const char *path, int flags);
 typedef int openat_2_fn(int dir, const char *path, int flags);
 typedef FILE *fopen_fn(const char *path, const char *mode);
 
-/* The functions that are interposed, each as the next library in line has it. */
+/* The interposed functions, as the next library defines them. */
 static struct {
 #define INTERPOSE(type, name) type *name;
 #include "backend/guest/wait/functions.def"
 } next;
 
-/* Other libraries' constructors may come first, and open files; so whoever is first looks up. */
+/* Constructors of other libraries may run first and open files, so the first caller looks the functions up. */
 static void find_next(void)
 {
 	const struct {
@@ -92,7 +94,7 @@ static bool is_place(const char *path)
 	return false;
 }
 
-/* Before every open: stops if it is the one. */
+/* Called before every open: waits if the path is one to wait at. */
 static void stop_at(const char *path)
 {
 	int saved = errno;
@@ -109,7 +111,7 @@ static bool has_mode(int flags)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* The C library's headers have their own ideas of these names (inline versions, aliases), so they are given to the linker. */
+/* The C library's headers redefine these names (inline versions, aliases), so ours are named for the linker only. */
 #define PUBLIC(name) __asm__(#name) __attribute__((visibility("default")))
 
 #define DEFINE_OPEN(name)                                                 \
@@ -149,7 +151,7 @@ DEFINE_OPEN(open64)
 DEFINE_OPENAT(openat)
 DEFINE_OPENAT(openat64)
 
-/* What a compiler makes of open() without a mode when it checks for that. */
+/* What fortified code calls for open() without a mode. */
 #define DEFINE_OPEN_2(name)                                          \
 	int public_##name(const char *path, int flags) PUBLIC(name); \
 	int public_##name(const char *path, int flags)               \

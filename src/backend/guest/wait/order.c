@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the environment asks for, taken out of it: the interpreter and its program see the variables that a program
- * started cold would see, and descriptors with the numbers that it would get.
+ * Reads our variables from the environment and removes them: the interpreter and its program see the variables that a
+ * program started cold would see, and descriptors with the numbers that it would get.
  *
- * /proc/self/environ shows the bytes of the strings, whose place and length the kernel noted at exec.  They are overwritten
- * with zeros.  The length could be changed only with prctl(PR_SET_MM), which the cell's system call filter refuses on
- * purpose (data/syscalls/base.list), and asking would be reported as a refused call of the program; so the zeros remain.
+ * /proc/self/environ shows the bytes of the strings, whose address and length the kernel recorded at exec.  They are
+ * overwritten with zeros. The length could only be changed with prctl(PR_SET_MM), which the cell's system call filter
+ * refuses on purpose (data/syscalls/base.list), and trying would be reported as a refused call of the program; so the
+ * zeros remain.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -18,12 +19,14 @@
 #include "backend/guest/wait.h"
 #include "backend/guest/wait/library.h"
 
-/* The socket is kept above the numbers that the interpreter uses, and below where the kernel's table would have to grow. */
+/*
+ * The socket's number: above those that the interpreter uses, below those for which the descriptor table has to grow.
+ */
 #define HIGH_FD 63
 
 extern char **environ;
 
-/* The value's bytes to ret, if the string begins with name; then the string is zeros. */
+/* If the string begins with name, copies its value to ret and overwrites the string with zeros. */
 static bool take_variable(char *string, const char *name, char ret[WAIT_TEXT_MAX])
 {
 	size_t len = strlen(string), skip = strlen(name);
@@ -39,7 +42,7 @@ static bool take_variable(char *string, const char *name, char ret[WAIT_TEXT_MAX
 	return true;
 }
 
-/* The file is sealed, and of a supervisor that was built with us. */
+/* The file is sealed, and comes from a supervisor of the same build. */
 static void take_walls(struct wait_order *o)
 {
 	struct stat st;
@@ -57,8 +60,8 @@ static void take_walls(struct wait_order *o)
 }
 
 /*
- * Ours are the last entries, with the loader's first among them: whatever lies before that is the program's own, be it called
- * like ours.  Anything else behind it means that we were not started as agreed.
+ * Our variables are the last entries, beginning with the loader's: entries before that are the program's own, even if
+ * they have our names.  Any other entry after it means that we were not started by our supervisor.
  */
 static void take_entries(struct wait_order *o)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a zygote's child its own memory while nobody waits for it.
+ * Gives a zygote's child its own memory before a request waits for it.
  *
- * After the fork the child shares every page with its zygote until it writes to it; each first write is a fault and a copy,
- * hundreds of them for the smallest program.  Two ways to have them behind us before the program comes:
+ * After the fork the child shares every page with its zygote until it writes to it.  Each first write costs a fault and
+ * a copy, hundreds of them for the smallest program.  There are two ways to do that before the program arrives:
  *
- *	populate  MADV_POPULATE_WRITE on what is present: the kernel copies page by page, and frees page by page at the end
- *	move      copy runs of pages into an area that the kernel backs with huge pages, then mremap() each run over its original:
- *		  one allocation and one charge for 512 pages, and an end that is as much cheaper
+ *	populate  MADV_POPULATE_WRITE on present pages: the kernel copies page by page, and frees page by page at the
+ *	end
+ *	move      copies runs of pages into an area that the kernel backs with huge pages, then mremap()s each run over
+ *	its original: one allocation and one charge for 512 pages, and an exit that is cheaper by as much
  *
- * What is moved becomes anonymous memory at the same address, also where it was a program's file before.  Not moved: the stack, and
- * the mapping of the thread's own block, in which the kernel writes by itself (restartable sequences).  Nothing here can
- * fail: what was not copied now is copied later, by a fault.
+ * Moved memory becomes anonymous at the same address, even if it was a private file mapping.  Not moved: the stack, and
+ * the mapping of the thread control block, to which the kernel writes by itself (restartable sequences).  Nothing here
+ * can fail: a page that was not copied now is copied later, by a fault.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +29,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#define LOOK_PAGES 512 /* of one mapping at a time */
-#define GAP_PAGES  8   /* absent pages between two runs that are copied with them: cheaper than one mapping more */
-#define RUNS_MAX   48  /* each moved run is a mapping of its own */
+#define LOOK_PAGES 512 /* pages of one mapping examined at a time */
+#define GAP_PAGES  8   /* absent pages between two runs that are copied with them: cheaper than another mapping */
+#define RUNS_MAX   48  /* each moved run becomes a mapping of its own */
 #define HUGE_SIZE  ((size_t)2 << 20)
 #define PRESENT    ((uint64_t)1 << 63)
 
@@ -43,7 +44,7 @@ struct copying {
 	int pagemap;
 	size_t page;
 	bool moves;
-	struct run run[RUNS_MAX]; /* to be moved */
+	struct run run[RUNS_MAX]; /* runs to move */
 	size_t n_runs, bytes;
 };
 
@@ -52,7 +53,7 @@ static void populate(struct run r)
 	(void)madvise((void *)r.start, r.size, MADV_POPULATE_WRITE);
 }
 
-/* Of one mapping, in the order of their addresses. */
+/* Adds a run of a mapping; called in order of addresses. */
 static void add_run(struct copying *c, struct run r, bool in_same_mapping)
 {
 	struct run *last = c->n_runs > 0 ? &c->run[c->n_runs - 1] : NULL;
@@ -68,7 +69,7 @@ static void add_run(struct copying *c, struct run r, bool in_same_mapping)
 	}
 }
 
-/* Runs of present pages, up to LOOK_PAGES of them; *in_same: whether one of this mapping has been noted already. */
+/* Adds the runs of present pages in up to LOOK_PAGES pages.  *in_same: a run of this mapping was added before. */
 static void look_at_some(struct copying *c, struct run part, bool moves, bool *in_same)
 {
 	uint64_t entry[LOOK_PAGES];
@@ -98,7 +99,7 @@ static bool lies_in(const void *at, uintptr_t start, uintptr_t end)
 	return (uintptr_t)at >= start && (uintptr_t)at < end;
 }
 
-/* One line of maps: "start-end rw-p ...". */
+/* Handles a line of maps: "start-end rw-p ...". */
 static void look_at_mapping(struct copying *c, const char *line)
 {
 	bool in_same = false, moves;
@@ -137,7 +138,7 @@ static void look_at_all(struct copying *c, int maps)
 	}
 }
 
-/* Nothing is written to between the copy of a run and its move, but the stack. */
+/* Between the copy of a run and its move, only the stack is written to. */
 static void move_runs(const struct copying *c)
 {
 	size_t room = (c->bytes + HUGE_SIZE - 1) / HUGE_SIZE * HUGE_SIZE;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done for CPython around the wait.
+ * What the library does for CPython around the wait.
  *
- * At the first opening of its program (zipimport looks whether it is an archive) the interpreter is initialised, `site`
- * is imported, the program's folder is not yet in sys.path, and the lock of the interpreter is free.  If there is a list
- * of modules, be it empty, they are imported then, and what lives is collected and put aside from the garbage collector
- * (gc.freeze).  After the claim `__main__` becomes a new module of the same contents: the old one is put aside too, and what the
- * program ties to it would never be finalised.  Without a list nothing at all is done.
+ * When the interpreter first opens its program (zipimport checks whether it is an archive), it is initialised, `site`
+ * is imported, the program's directory is not yet in sys.path, and the GIL is free.  If there is a list of modules,
+ * even an empty one, they are imported then, and live objects are collected and moved out of reach of the garbage
+ * collector (gc.freeze).  After the claim `__main__` becomes a new module with the same contents: the old one is frozen
+ * too, and objects that the program attached to it would never be finalised.  Without a list nothing is done.
  *
- * Through the functions that every CPython since 3.9 has had, found by name; where they are not, it is no Python.
- * A process that was started in its cell needs no new seeds: it was never a copy of another.  A zygote's child gets them
- * from the interpreter's own handlers, and here where those forget one.
+ * Uses functions that every CPython since 3.9 has, looked up by name; if they are missing, the interpreter is not
+ * Python.  A process that was started in its cell needs no new seeds, since it is not a copy.  A zygote's child gets
+ * them from the interpreter's own handlers, and here for what those miss.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct {
 #define PYTHON(result, name, arguments) result(*name) arguments;
 #include "backend/guest/wait/python_api.def"
 } py;
-static struct py_object *known; /* sys.modules before the list was imported; NULL: nothing was done */
+static struct py_object *known; /* sys.modules before the list was imported; NULL: nothing was imported */
 
 static bool find_python(void)
 {
@@ -76,10 +76,10 @@ static void call(struct py_object *object, const char *method)
 	py.Py_DecRef(result);
 }
 
-/* The module gc is not in sys.modules afterwards if it was not before. */
+/* Removes the module gc from sys.modules again if it was not there. */
 static void freeze(void)
 {
-	struct py_object *modules = py.PyImport_GetModuleDict(); /* borrowed */
+	struct py_object *modules = py.PyImport_GetModuleDict(); /* borrowed reference */
 	bool was_there = py.PyDict_GetItemString(modules, "gc");
 	struct py_object *gc = py.PyImport_ImportModule("gc");
 
@@ -92,16 +92,16 @@ static void freeze(void)
 	py.Py_DecRef(gc);
 }
 
-/* Same contents in the same order; but the dictionary of annotations, if there is one, is as new as the module. */
+/* Same contents in the same order, except for a fresh dictionary of annotations if there is one. */
 static void renew_main(void)
 {
 	struct py_object *modules = py.PyImport_GetModuleDict();
-	struct py_object *old = py.PyDict_GetItemString(modules, "__main__"); /* borrowed */
+	struct py_object *old = py.PyDict_GetItemString(modules, "__main__"); /* borrowed reference */
 	struct py_object *fresh = py.PyModule_New("__main__"), *contents, *annotations;
 
 	if (!old || !fresh)
 		wait_give_up();
-	contents = py.PyModule_GetDict(fresh); /* borrowed */
+	contents = py.PyModule_GetDict(fresh); /* borrowed reference */
 	if (py.PyDict_Update(contents, py.PyModule_GetDict(old)) < 0)
 		wait_give_up();
 	if (py.PyDict_GetItemString(contents, "__annotations__")) {
@@ -117,7 +117,7 @@ static void renew_main(void)
 
 /* ---- around a fork -------------------------------------------------------------------------------------- */
 
-static int fork_state; /* of PyGILState_Ensure() */
+static int fork_state; /* result of PyGILState_Ensure() */
 
 bool python_fork_before(void)
 {
@@ -134,7 +134,7 @@ void python_fork_parent(void)
 	py.PyGILState_Release(fork_state);
 }
 
-/* object.attribute.method(), if the module is there. */
+/* Calls module.attribute.method() if the module was imported. */
 static void call_in_module(const char *module, const char *attribute, const char *method)
 {
 	struct py_object *found = py.PyDict_GetItemString(py.PyImport_GetModuleDict(), module), *object; /* borrowed */
@@ -148,7 +148,7 @@ static void call_in_module(const char *module, const char *attribute, const char
 	py.Py_DecRef(object);
 }
 
-/* What the interpreter's own handlers leave as the zygote had it. */
+/* Renews what the interpreter's own handlers leave as it was in the zygote. */
 void python_fork_child(void)
 {
 	py.PyOS_AfterFork_Child();

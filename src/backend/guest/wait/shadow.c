@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the program's folder has a file that would have come before a module of the warm list.
+ * Whether the program's directory has a file that takes precedence over a module of the warm list.
  *
- * A program that is started cold finds `json.py` beside it when it imports json.  One that waited has the library's json already.
- * So the names in the folder are compared with those that the list has brought, before the program is let go: such a
- * request is for a cell that did not warm anything.
+ * A program that is started cold and imports json finds `json.py` beside it.  One that waited has already imported the
+ * library's json.  So the names in the directory are compared with the modules that were imported, before the program
+ * starts: such a request needs a cell that imported nothing.
  */
 #include <dirent.h>
 #include <string.h>
 
 #include "backend/guest/wait/library.h"
 
-/* "json.py", "json", "json.cpython-311-x86_64-linux-gnu.so": a module called json, as far as the name tells. */
+/* "json.py", "json", "json.cpython-311-x86_64-linux-gnu.so": names that may be a module called json. */
 static bool hides(const char *entry, bool (*brought)(const char *module))
 {
 	char module[sizeof(((struct dirent *)NULL)->d_name)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walls of a zygote's child, which it puts up itself as the payload of any other cell does: the same calls in the same
- * order, as far as it does not have them from its zygote.  It stands in the cell's namespaces and groups already and has
- * every capability of the cell's user namespace, until they are given up here.  A step that fails ends it.
+ * A zygote's child confines itself as the payload of any other cell does: the same calls in the same order, except for
+ * what it inherits from its zygote.  It is already in the cell's namespaces and cgroups and has every capability in the
+ * cell's user namespace, until it drops them here.  If a step fails it exits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "backend/guest/wait/library.h"
 #include "sys/caps.h"
 
-#define SOCKET_FD 63 /* above what the program will use, below where the kernel's table would have to grow */
+#define SOCKET_FD 63 /* above the program's numbers, below those for which the descriptor table has to grow */
 
 struct child {
 	const struct guest_walls *walls;
@@ -44,7 +44,7 @@ static int join_time(struct child *c)
 	return setns(c->fds[GUEST_FD_TIME], 0) < 0 ? -errno : 0;
 }
 
-/* The streams, and out of everything else one socket. */
+/* Connects the streams, and moves the socket out of the way. */
 static int connect_streams(struct child *c)
 {
 	for (int i = 0; i < 3; i++)
@@ -58,7 +58,7 @@ static int connect_streams(struct child *c)
 	return 0;
 }
 
-/* A keyring of its own; a kernel without keyrings has nothing to share either. */
+/* A new session keyring.  A kernel without keyrings has none to share. */
 static int new_session(struct child *c)
 {
 	(void)c;
@@ -67,14 +67,14 @@ static int new_session(struct child *c)
 	return 0;
 }
 
-/* Coming into a user namespace has filled the bounding set again. */
+/* Entering a user namespace has filled the bounding set again. */
 static int lock_caps(struct child *c)
 {
 	(void)c;
 	return caps_lock();
 }
 
-/* Changing ids takes our own /proc files away from us, which exec gives back to others. */
+/* Changing ids makes us undumpable and our /proc files root's, until exec. */
 static int take_ids(struct child *c)
 {
 	int rc = guest_take_ids(&c->confine);
@@ -109,7 +109,7 @@ static int install_filter(struct child *c)
 	return guest_install_filter(&c->confine);
 }
 
-/* What lies flat in the file, with pointers into it. */
+/* Turns the flat contents of the file into a struct with pointers into it. */
 static void fill_confine(const struct guest_walls *w, struct guest_confine *ret)
 {
 	const struct guest_rule *rules = (const struct guest_rule *)(const void *)(w + 1);

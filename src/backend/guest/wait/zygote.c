@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children of an interpreter that has been started and warmed once.
+ * Children of an interpreter that has been started and warmed up once.
  *
- * The zygote has the tree, network, limits and ids of a cell of its kind, and no capability.  It lives in the supervisor's user
- * and pid namespaces, because only from there can a process come into a cell.  It reads orders of fixed size and descriptors:
- * never a byte of a caller's or a guest's.  For each order it makes three processes one after the other, of which only the
- * last has memory of its own:
+ * The zygote has the tree, network, limits and ids of a cell of its kind, and no capability.  It is in the supervisor's
+ * user and pid namespaces, since only from there can a process enter a cell.  It reads orders of fixed size and
+ * descriptors: never a byte from a caller or a guest.  For each order it creates three processes, one after the other,
+ * of which only the last has memory of its own:
  *
- *	I	shares our memory: enters the cell's control groups and, by its descriptors, the namespaces.  The user
- *		namespace comes first: it belongs to our user id, which is all that makes this possible
- *	G	I's child, shares it too: the first one inside the pid namespace, under a pid that leaves the next one free
- *	P	G's child by fork(3): the program's process.  When G and I have ended, its parent is the cell's init
+ *	I	shares our memory: enters the cell's cgroups and, through its descriptors, the namespaces.  The user
+ *		namespace comes first: our user id owns it, which is the only reason why this is permitted
+ *	G	I's child, shares it too: the first process inside the pid namespace, with a pid that leaves the next
+ *		one free
+ *	P	G's child by fork(3): the program's process.  When G and I have exited, its parent is the cell's init
  *
- * P comes back on our own stack, where I was made, puts up its walls (walls.c) and returns to the interpreter's wait.  We
- * learn of P's failures nothing: it tells the cell's supervisor itself.
+ * P continues on our own stack, where I was created, confines itself (walls.c) and returns to the interpreter's wait.
+ * P reports its failures to the cell's supervisor itself, not to us.
  *
- * A process that was orphaned outside of a pid namespace is never given to the init inside: hence G.  Memory shared with a
- * zygote must not be left changed: hence stacks of their own, blocked signals, and nothing that is not named in struct fork_order.
+ * A process orphaned by a parent outside of its pid namespace is not reparented to the init inside: hence G.  Memory
+ * shared with a zygote must not be left changed: hence separate stacks, blocked signals, and no writes except to struct
+ * fork_order.
  */
 #include <errno.h>
 #include <sched.h>
@@ -30,9 +32,9 @@
 #include "backend/guest/wait/library.h"
 
 #define STACK_BYTES 32768
-#define GUIDE_PID   300 /* G's: gone before the program could meet it */
+#define GUIDE_PID   300 /* G's pid; G is gone before the program could see it */
 
-/* The stack of P for the moment between fork and the jump back is that of G. */
+/* Between fork and longjmp, P runs on G's stack. */
 static char enter_stack[STACK_BYTES] __attribute__((aligned(16)));
 static char guide_stack[STACK_BYTES] __attribute__((aligned(16)));
 
@@ -42,7 +44,7 @@ struct fork_order {
 	size_t n_fds, n_groups;
 	jmp_buf back;
 	enum guest_join failed;
-	int rc; /* 0: there is a P */
+	int rc; /* 0: P was created */
 };
 
 static void fail(struct fork_order *b, enum guest_join step, int rc)
@@ -51,7 +53,7 @@ static void fail(struct fork_order *b, enum guest_join step, int rc)
 	b->rc = rc;
 }
 
-/* G. */
+/* Runs in G. */
 static void fork_program(void *arg)
 {
 	struct fork_order *b = arg;
@@ -92,7 +94,7 @@ static int enter_namespaces(const struct fork_order *b)
 	return 0;
 }
 
-/* I. */
+/* Runs in I. */
 static void enter_cell(void *arg)
 {
 	static const int guide_pid = GUIDE_PID;
@@ -116,7 +118,7 @@ static void enter_cell(void *arg)
 		(void)waitpid((pid_t)guide, NULL, __WALL);
 }
 
-/* True in P; false in the zygote, where b->rc says whether there is a P. */
+/* True in P; false in the zygote, where b->rc says whether P was created. */
 static bool make_child(struct fork_order *b)
 {
 	sigset_t all, before;
@@ -145,7 +147,7 @@ static void close_all(struct fork_order *b)
 	b->n_fds = 0;
 }
 
-/* One order, or the end: whoever gives orders is gone, or nobody whom we know. */
+/* Receives one order.  Exits at end of file, or if the record is malformed. */
 static void hear_order(int sock, struct fork_order *b)
 {
 	union {
@@ -174,7 +176,7 @@ static void hear_order(int sock, struct fork_order *b)
 	memcpy(b->fds, CMSG_DATA(c), b->n_fds * sizeof(int));
 }
 
-/* The child.  G has ended or is about to: until then it is not init who would learn of our end. */
+/* In the child.  Waits until G has exited: before that, init would not be notified of our exit. */
 static void become_program(struct wait_order *o, struct fork_order *b)
 {
 	while (getppid() != 1)
