@@ -37,7 +37,7 @@ void brig_exchange_environment(const char *name, char key[BRIG_EXCHANGE_HEX + 1]
 	environment_parcel_key(name ? name : "", key);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------ */
+/* ---- listing ------------------------------------------------------------------------------------ */
 
 static int by_use(const void *a, const void *b)
 {
@@ -99,7 +99,7 @@ int brig_exchange_list_json(struct brig *b, uint32_t most, char **ret, struct br
 	return rc < 0 ? rc : *ret ? 0 : err_nomem(err);
 }
 
-/* ---- giving and taking --------------------------------------------------------------------------- */
+/* ---- packing and unpacking ----------------------------------------------------------------------- */
 
 static int pack_environment(struct brig *b, const char *key, uint64_t most, int out, struct brig_parcel *ret,
 			    struct brig_error *err)

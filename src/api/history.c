@@ -12,7 +12,7 @@
 #include "base/when.h"
 #include "lang/lang.h"
 
-/* ---- what is asked ------------------------------------------------------------------------------- */
+/* ---- filters ------------------------------------------------------------------------------------- */
 
 static int unknown_word(const char *what, const char *word, const char *const *names, size_t n, struct brig_error *err)
 {

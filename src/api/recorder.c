@@ -10,7 +10,7 @@
 #include "executor/record_link.h"
 #include "sys/landlock.h"
 
-/* ---- who asks ---------------------------------------------------------------------------------------------- */
+/* ---- client ------------------------------------------------------------------------------------------------ */
 
 static void put_history(struct packet_out *w, const struct brig_history *req)
 {
@@ -110,7 +110,7 @@ int handle_ask(struct brig *b, const struct brig_question *q, char **ret, struct
 	return rc < 0 ? rc : 0;
 }
 
-/* ---- who answers --------------------------------------------------------------------------------------------- */
+/* ---- recorder ------------------------------------------------------------------------------------------------ */
 
 struct brig_recorder {
 	struct brig *b;

@@ -451,7 +451,7 @@ static int read_diff(const json_t *v, struct result *r, struct brig_error *err)
 	return rc < 0 ? rc : read_stream(v, "text", "encoding", &r->diff, err);
 }
 
-/* ---- what no document has ------------------------------------------------------------------------------------ */
+/* ---- members outside the document ---------------------------------------------------------------------------- */
 
 static int read_unlisted(const json_t *v, struct result *r, struct brig_error *err)
 {

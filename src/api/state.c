@@ -33,7 +33,7 @@ struct part {
 	int (*upgrade)(const struct statedir *state, struct brig_error *err); /* NULL: only one format so far */
 };
 
-/* ---- what is there --------------------------------------------------------------------------------- */
+/* ---- detection ------------------------------------------------------------------------------------- */
 
 /* The number in a member of the object in the file's first line, or in the whole file. */
 static int document_number(const struct statedir *dir, const char *file, const char *member, uint64_t *ret,
@@ -173,7 +173,7 @@ static const struct part parts[] = {
 	{ "changes", "workspaces", CHANGES_VERSION, look_changes, NULL },
 };
 
-/* ---- what is done ---------------------------------------------------------------------------------- */
+/* ---- upgrade --------------------------------------------------------------------------------------- */
 
 struct found {
 	uint64_t version;
