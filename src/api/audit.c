@@ -25,7 +25,7 @@ static int read_moment(const char *name, const char *text, uint64_t now, uint64_
 	return err_set(err, BRIG_E_USAGE, 0, "%s '%.40s' is no time: " WHEN_FORMS, name, text);
 }
 
-/* A name that no entry can have would find nothing and say nothing. */
+/* Rejects invalid names: such a filter would silently match nothing. */
 static int check_names(const struct brig_audit *req, struct brig_error *err)
 {
 	bool known = !req->verdict;
@@ -67,7 +67,7 @@ static int make_filter(const struct brig_audit *req, struct audit_filter *ret, s
 	return read_moment("until", req->until, now, &ret->until_ns, err);
 }
 
-/* The library stops at negative values; callers say stop with any but 0. */
+/* The library stops at negative values; callers' functions return non-zero to stop. */
 struct line_user {
 	brig_line_fn fn;
 	void *user;

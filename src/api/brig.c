@@ -2,8 +2,8 @@
 /*
  * brig.c - the public functions of include/brig/brig.h.
  *
- * This layer knows nothing about sandboxes: it checks what callers pass in, calls the layer below and hands out what
- * comes back.  Below it, pointers and sizes are sound.
+ * This layer knows nothing about sandboxes: it validates arguments, calls the layer below and returns its results. The
+ * layer below can rely on pointers and sizes.
  */
 #include <brig/brig.h>
 
@@ -74,13 +74,13 @@ int brig_ceilings(const struct brig_open_opts *opts, uint32_t flags, int *ret_fd
 
 /* ---- handles --------------------------------------------------------------------------------- */
 
-/* Only a default that is not there is passed over in silence. */
+/* Only a missing default file is ignored silently. */
 static bool is_there(const char *path)
 {
 	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* The host's policy, or NULL with 0 if it has none: no file, or one that has nothing but comments. */
+/* The host's policy, or NULL with 0 if there is none: no file, or only comments in it. */
 static int load_hosts(const struct policy_sources *from, struct policy **ret, struct brig_error *err)
 {
 	struct policy_sources src = *from;
@@ -98,7 +98,7 @@ static int load_hosts(const struct policy_sources *from, struct policy **ret, st
 	return rc;
 }
 
-/* From the file that is named, else the host's, which is then the only one, else the caller's own. */
+/* Reads the named file, else the host's, which then is the only one, else the caller's own. */
 static int open_policy(const struct brig_open_opts *opts, struct policy **ret, struct brig_error *err)
 {
 	struct policy_sources src = { .preset = opts->preset, .environ = (const char *const *)environ };

@@ -85,7 +85,7 @@ static int list_entries(struct store *s, json_t *rows, uint64_t *ret_bytes, stru
 	return failed ? err_nomem(err) : rc;
 }
 
-/* What the rows of one store add up to, and what they may. */
+/* Totals and limits of one store. */
 static json_t *json_room(uint64_t bytes, uint64_t max_bytes, uint64_t max_days)
 {
 	return json_pack("{s:o, s:o, s:o}", "bytes", json_size(bytes), "max_bytes", json_size(max_bytes), "max_days",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks every backend of this build, in turn.  One that is not available on this host (no engine runs) is a note in the
- * document; one that fails is a note too, and makes "ok" false.
+ * Asks every backend of this build in turn. An unavailable backend (no engine runs) becomes a note in the document; one
+ * that fails does too, and makes "ok" false.
  */
 #include "api/cells.h"
 
@@ -12,7 +12,7 @@
 #include "model/json.h"
 #include "policy/policy.h"
 
-#define CELLS_MAX 100000 /* a ceiling for the document */
+#define CELLS_MAX 100000 /* upper limit for the document */
 
 struct gathering {
 	const struct backend_ops *backend;
@@ -54,7 +54,7 @@ static int ask_all(struct gathering *g, const struct settings *set, bool reap)
 		g->err->code = 0;
 		if (!ask || ask(set, add_cell, g, &why) >= 0)
 			continue;
-		if (g->err->code) /* our own want of memory, in add_cell */
+		if (g->err->code) /* out of memory in add_cell() */
 			return -g->err->code;
 		if (add_note(g, &why) < 0)
 			return -g->err->code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of any backend that are there now, and the removal of those whose owner is dead. */
+/* Existing cells of all backends, and the removal of those whose owner is dead. */
 #ifndef API_CELLS_H
 #define API_CELLS_H
 
@@ -7,10 +7,10 @@
 
 struct policy;
 
-/* Behind brig_ps_json() and brig_reap_json(). */
+/* Implement brig_ps_json() and brig_reap_json(). */
 int cells_json(const struct policy *policy, char **ret, struct brig_error *err);
 int cells_reap_json(const struct policy *policy, char **ret, struct brig_error *err);
-/* Behind brig_pool(). */
+/* Implements brig_pool(). */
 int cells_pool(const struct policy *policy, const struct brig_pool *what, struct brig_error *err);
 
 #endif

@@ -10,10 +10,10 @@
 #include "model/json.h"
 #include "policy/policy.h"
 
-/* What is asked, once the request has been understood. */
+/* A parsed check request. */
 struct question {
 	const char *kind;            /* "code", "command" or "path" */
-	const struct language *lang; /* of code */
+	const struct language *lang; /* if kind is "code" */
 	bool inspected;              /* false: this language is not inspected */
 	struct inspect_request what;
 };
@@ -40,7 +40,7 @@ static int understand_code(const struct brig_check *req, struct question *ret, s
 	if (rc < 0)
 		return rc;
 	ret->kind = "code";
-	/* The name that a run would give it, so that both see the same program. */
+	/* The file name that a run would use, so that both inspect the same program. */
 	ret->inspected = inspection_kind(ret->lang, lang_source_name(ret->lang, req->file_name, name, sizeof(name)),
 					 &ret->what.kind);
 	return 0;
@@ -69,7 +69,7 @@ static int understand(const struct brig_check *req, struct question *ret, struct
 	return err_set(err, BRIG_E_USAGE, 0, "kind '%.40s' is not known; there are code, command and path", req->kind);
 }
 
-/* Each member is made of checked text, so that memory is the only thing that can be missing. */
+/* The members' texts are checked, so only memory can be lacking. */
 static int document(const struct question *q, const struct findings *found, char **ret, struct brig_error *err)
 {
 	json_t *doc = json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
@@ -86,13 +86,13 @@ static int document(const struct question *q, const struct findings *found, char
 	return 0;
 }
 
-/* What the caller's exit status says. */
+/* Determines the caller's exit status. */
 static int outcome(enum severity worst)
 {
 	return worst == SEVERITY_CRITICAL ? 2 : worst == SEVERITY_HIGH ? 1 : 0;
 }
 
-/* As a run with these wishes. */
+/* Resolves like a run with these options. */
 static int resolve(const struct policy *policy, const struct brig_check *req, struct policy_resolved *ret,
 		   struct brig_error *err)
 {
@@ -106,7 +106,7 @@ static int resolve(const struct policy *policy, const struct brig_check *req, st
 	return policy_resolve(policy, req->trust, wishes, n, ret, err);
 }
 
-/* A check always answers, even if runs are not inspected: at the default level of the trust. */
+/* A check always inspects, even if runs do not, at the default level for the trust. */
 static enum inspection level_of(const struct brig_check *req, const struct policy_resolved *r)
 {
 	static const enum inspection of_trust[TRUST_COUNT] = {
@@ -136,7 +136,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 		return rc;
 	q.what.level = level_of(req, resolved);
 	q.inspected = q.inspected && q.what.level != INSPECTION_OFF;
-	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
+	q.what.has_input = true; /* as for a run, unless the request says otherwise */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
 	q.what.allowed_commands = &resolved->set.allowed_commands;
 	if (q.inspected && (rc = inspect_confined(rules.set, &q.what, &found, err)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Static inspection without a run, and the list of its rules, as documents. */
+/* Static inspection without a run, and the list of rules, as documents. */
 #ifndef API_CHECK_H
 #define API_CHECK_H
 
@@ -8,10 +8,10 @@
 struct policy;
 struct rulebook;
 
-/* Behind brig_check(). */
+/* Implements brig_check(). */
 int check_text(const struct policy *policy, struct rulebook *book, const struct brig_check *req, char **ret,
 	       struct brig_error *err);
-/* Behind brig_rules_json(). */
+/* Implements brig_rules_json(). */
 int check_rules_json(const struct policy *policy, struct rulebook *book, char **ret, struct brig_error *err);
 
 #endif

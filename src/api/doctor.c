@@ -35,11 +35,11 @@
 	"boot with cgroup_enable=" name " and mount the controller: mount -t cgroup2 cgroup2 /sys/fs/cgroup; " \
 	"in a container: docker run --privileged --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup"
 
-/* The protections that cgroups give. */
+/* The protections provided by cgroups. */
 static const struct {
 	enum protection protection;
 	enum cgroup_resource resource;
-	const char *fix; /* for root; other users first need delegation */
+	const char *fix; /* for root; other users need delegation first */
 } cgroup_rows[] = {
 	{ PROT_memory_limit, CGROUP_MEMORY, CONTROLLER_FIX("memory") },
 	{ PROT_swap_limit, CGROUP_SWAP, "boot with swapaccount=1, or turn swap off: swapoff -a" },
@@ -56,7 +56,7 @@ static const char *const status_name[] = { [PROBE_MISSING] = "missing", [PROBE_O
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
-/* PROT_COUNT if the probe is no protection's. */
+/* PROT_COUNT if the probe belongs to no protection. */
 static enum protection protection_of(enum probe_id id)
 {
 	return protection_from_name(probe_info[id].name);
@@ -125,7 +125,7 @@ static void add_row(struct document *d, const struct row *r)
 			      info ? info->lost : NULL, "essential", info && info->essential, "required", r->required);
 	json_t *detail = json_string(r->detail);
 
-	/* A detail can hold bytes of the host's choosing; what is not UTF-8 must not cost the row. */
+	/* A detail may contain arbitrary bytes of the host; invalid UTF-8 must not lose the row. */
 	if (!detail)
 		detail = json_string("(not printable)");
 	if (json_object_set_new(o, "detail", detail) < 0 ||
@@ -145,7 +145,7 @@ static void add_protection(struct document *d, enum protection p, struct row *r)
 	r->name = protection_info[p].name;
 	r->protection = p;
 	r->required = !(f->may_degrade & PROT_BIT(p));
-	/* What is not there and not promised either is worth knowing, and no more. */
+	/* A protection that is missing but not promised either is information only. */
 	r->status = missing ? PROBE_MISSING : p == PROT_disk_io && *r->detail ? PROBE_INFO : PROBE_OK;
 	if (missing && (!*r->detail || str_eq(r->detail, "works")))
 		r->detail = protection_info[p].lost;
@@ -200,7 +200,7 @@ static void add_probes(struct document *d)
 		}
 		if (is_userns_switch(id)) {
 			r.required = !(d->facts->may_degrade & PROT_BIT(PROT_user_ns));
-			/* A profile may permit brig nevertheless: the attempt decides, not the switch. */
+			/* A profile may permit brig all the same: the probe decides, not the sysctl. */
 			if (r.status == PROBE_MISSING && d->facts->host.row[PROBE_user_ns].status == PROBE_OK)
 				r.status = PROBE_INFO;
 		}
@@ -225,7 +225,7 @@ static void add_cgroups(struct document *d)
 			       });
 }
 
-/* Protections that neither a probe nor a cgroup covers: only the backend knows. */
+/* Protections covered by neither a probe nor a cgroup: only the backend knows about them. */
 static void add_others(struct document *d)
 {
 	protection_set shown = 0;
@@ -319,7 +319,7 @@ int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_erro
 	return 0;
 }
 
-/* Not about what can be enforced, but what brig itself uses on this host must be visible, too. */
+/* Facilities that brig uses on this host, although they enforce nothing, are shown as well. */
 static void gather_changes(const struct settings *set, const char *state, struct doctor_facts *f)
 {
 	struct doctor_row *r = &f->extra[f->n_extra < DOCTOR_ROWS_MAX ? f->n_extra++ : DOCTOR_ROWS_MAX - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host can enforce of the policy, row by row, with the fix for what is missing. */
+/* What this host can enforce of the policy, row by row, with fixes for what is missing. */
 #ifndef API_DOCTOR_H
 #define API_DOCTOR_H
 
@@ -22,31 +22,31 @@ struct doctor_row {
 	const char *fix;
 };
 
-/* What the document is made of; kept apart from it so that tests can describe hosts they do not run on. */
+/* The input of the document, separate from it so that tests can describe other hosts. */
 struct doctor_facts {
 	struct probe_report host;
 	bool root;
 	char backend[32];
-	struct brig_error backend_error; /* code 0: there is a backend and it answered */
+	struct brig_error backend_error; /* code 0: the backend exists and answered */
 	protection_set missing;
-	protection_set may_degrade; /* allow_degraded, and what the backend gives nowhere */
+	protection_set may_degrade; /* allow_degraded, and what the backend never provides */
 	struct doctor_row extra[DOCTOR_ROWS_MAX];
 	size_t n_extra;
 	char cgroup_version[16];
-	char cgroup_why[CGROUP_RESOURCE_COUNT][320]; /* "" where the resource is there */
+	char cgroup_why[CGROUP_RESOURCE_COUNT][320]; /* "" if the resource is available */
 };
 
-/* doctor_backends.c: which backend runs would take, and what each of them can keep.  The probes are in f->host. */
+/* doctor_backends.c: which backend runs would use, and what each can enforce. f->host has the probes. */
 void doctor_gather_backends(const struct settings *set, enum trust trust, struct doctor_facts *f);
 
-/* Asks the host and the policy's backend.  Only a broken policy or want of memory makes it fail. */
+/* Asks the host and the policy's backend. Fails only for an invalid policy or lack of memory. */
 int doctor_gather(const struct policy *policy, struct doctor_facts *ret, struct brig_error *err);
 /*
  * The document: {"ok", "rows": [{"area", "name", "status", "detail", "fix", "protection", "required"}]}.
  * "ok" is true exactly if no row is both missing and required.
  */
 int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_error *err);
-/* Both, one after the other, and what is kept in the state folder (a path, or NULL for the usual one). */
+/* Both in turn, plus the contents of the state folder (a path, or NULL for the default). */
 int doctor_json(const struct policy *policy, const char *state, char **ret, struct brig_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of `brig doctor` that asks backends.  The rows of protections speak of the backend that runs would take, so
- * with backend auto native is looked at first, more closely than before a run: what only shows by doing has been tried by
- * the probes.  Each backend then has a row of its own, and a container engine, if one can be found, some about itself.
+ * The part of `brig doctor` that asks backends. The rows of protections describe the backend that runs would use; so
+ * with backend auto, native comes first and is examined more closely than before a run, with the results of the probes.
+ * Each backend then gets a row of its own, and a container engine, if found, some more.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static struct doctor_row *add_row(struct doctor_facts *f, const char *area, cons
 	return r;
 }
 
-/* What the native backend, which answers cheaply before each run, does not try. */
+/* What the native backend does not try before each run, to stay cheap. */
 static protection_set missing_by_doing(const struct doctor_facts *f)
 {
 	protection_set missing = 0;
@@ -55,7 +55,7 @@ static void add_names(char *dst, size_t size, protection_set set)
 			len += (size_t)snprintf(dst + len, size - len, " %s", protection_info[p].name);
 }
 
-/* One backend on its own, as if the policy named it. */
+/* One backend by itself, as if the policy named it. */
 static void add_backend(const struct settings *set, const struct backend_ops *ops, struct doctor_facts *f)
 {
 	struct doctor_row *r = add_row(f, "backends", ops->name, PROBE_OK);
@@ -103,7 +103,7 @@ static void add_engine(const struct settings *set, struct doctor_facts *f)
 	struct doctor_row *r;
 
 	if (!host || engine_open(set, deadline, &e, &err) < 0)
-		return; /* the backend's row has said why */
+		return; /* the backend's row has the reason */
 	about = engine_about(e);
 	r = add_row(f, "engines", "engine", PROBE_OK);
 	(void)snprintf(r->detail, sizeof(r->detail), "%s %s, API 1.%u, at %s", about->name, about->version, about->api,
@@ -129,7 +129,7 @@ static void add_engine(const struct settings *set, struct doctor_facts *f)
 	engine_close(e);
 }
 
-/* The backend that a run would take; its lack is what the rows of protections show. */
+/* The backend that a run would use; the rows of protections show what it lacks. */
 static void choose(const struct select_ask *ask, struct doctor_facts *f)
 {
 	struct selection s;
@@ -160,7 +160,7 @@ static void choose(const struct select_ask *ask, struct doctor_facts *f)
 	selection_release(&s);
 }
 
-/* A native backend that lacks something still says what; only one that cannot be asked is an error of its own. */
+/* A native backend that lacks something still reports what; only one that cannot be opened is an error of its own. */
 static void choose_or_explain(const struct settings *set, const struct select_ask *ask, struct doctor_facts *f)
 {
 	enum backend_kind kind = select_kind(set);

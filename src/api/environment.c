@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.c - package sets that have a name: brig_environment_*(). */
+/* environment.c - named package sets: brig_environment_*(). */
 #include "executor/environment.h"
 
 #include <jansson.h>
@@ -69,7 +69,7 @@ static int add_row(void *rows, const struct environment_row *row, struct brig_er
 	return json_array_append_new(rows, json_row(row)) < 0 ? err_nomem(err) : 0;
 }
 
-/* name: of the one that is wanted, NULL: all. */
+/* name: of the wanted one, NULL: all. */
 static int list_rows(struct brig *b, const char *name, json_t **ret, struct brig_error *err)
 {
 	json_t *rows = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.c - what this handle's store could give to others, and takes from them: brig/exchange.h */
+/* exchange.c - artifacts that this handle's stores give to other hosts and take from them: brig/exchange.h */
 #include <brig/exchange.h>
 
 #include <jansson.h>
@@ -21,7 +21,7 @@ int brig_exchange_set(struct brig *b, const struct brig_exchange *x, struct brig
 	return 0;
 }
 
-/* Which store has contents of this kind. */
+/* The store that has contents of this kind. */
 static int read_key(const char *kind, const char *key, struct store_key *ret, enum store_form *form,
 		    struct brig_error *err)
 {
@@ -37,7 +37,7 @@ void brig_exchange_environment(const char *name, char key[BRIG_EXCHANGE_HEX + 1]
 	environment_parcel_key(name ? name : "", key);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------ */
+/* ---- listing ------------------------------------------------------------------------------------ */
 
 static int by_use(const void *a, const void *b)
 {
@@ -46,7 +46,7 @@ static int by_use(const void *a, const void *b)
 	return x->used_ns > y->used_ns ? -1 : x->used_ns < y->used_ns;
 }
 
-/* Both stores, the most recently used first. */
+/* Both stores, most recently used entries first. */
 static int gather(struct brig *b, struct store_list *all, struct brig_error *err)
 {
 	static const enum store_form forms[] = { STORE_BYTES, STORE_TREES };
@@ -99,7 +99,7 @@ int brig_exchange_list_json(struct brig *b, uint32_t most, char **ret, struct br
 	return rc < 0 ? rc : *ret ? 0 : err_nomem(err);
 }
 
-/* ---- giving and taking --------------------------------------------------------------------------- */
+/* ---- packing and unpacking ----------------------------------------------------------------------- */
 
 static int pack_environment(struct brig *b, const char *key, uint64_t most, int out, struct brig_parcel *ret,
 			    struct brig_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folders.c - folders of requests that another process runs: brig_folders_*(). */
+/* folders.c - folders of requests run by another process: brig_folders_*(). */
 #include <stdlib.h>
 
 #include "api/handle.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a handle holds; for the files of this folder that implement brig.h. */
+/* The contents of a handle; for the files of this folder that implement brig.h. */
 #ifndef API_HANDLE_H
 #define API_HANDLE_H
 
@@ -23,16 +23,16 @@ struct brig {
 	struct kept_hosts hosts;
 	struct warm warm;
 	struct task_spares tasks;
-	struct brig_exchange exchange; /* want NULL: nobody is asked */
+	struct brig_exchange exchange; /* want NULL: other hosts are not asked */
 };
 
 struct brig_result {
 	struct result r;
-	atomic_uint others; /* who hold it, too: each frees it */
+	atomic_uint others; /* reference count of other holders */
 };
 
 struct executor handle_executor(struct brig *b);
-/* One without a verdict yet; NULL: no memory. */
+/* A result without a verdict yet; NULL: no memory. */
 struct brig_result *result_new(void);
 
 #endif

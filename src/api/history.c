@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.c - what was run, looked up: brig_history_json() and brig_show_json(). */
+/* history.c - queries of past runs: brig_history_json() and brig_show_json(). */
 #include "history/history.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/when.h"
 #include "lang/lang.h"
 
-/* ---- what is asked ------------------------------------------------------------------------------- */
+/* ---- filters ------------------------------------------------------------------------------------- */
 
 static int unknown_word(const char *what, const char *word, const char *const *names, size_t n, struct brig_error *err)
 {
@@ -71,7 +71,7 @@ static int understand(const struct brig_history *req, struct history_query *ret,
 
 /* ---- answers ------------------------------------------------------------------------------------- */
 
-/* 1: there is a state folder, and what was spooled in it has been brought in as far as that is possible. */
+/* 1: there is a state folder, and its spool has been imported as far as possible. */
 static int open_history(struct brig *b, struct statedir *dir, struct history_notes *notes, struct brig_error *err)
 {
 	const struct settings *set = policy_base(b->policy);

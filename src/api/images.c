@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The images of the docker backend, as documents: brig_images_build, _list and _check. */
+/* The images of the docker backend as documents: brig_images_build, _list and _check. */
 #include <jansson.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 #define CALL_CEILING (60 * NS_PER_SEC)
 
-/* What the three have in common. */
+/* Shared by the three. */
 struct session {
 	struct brig_images opts;
 	struct policy_resolved *resolved;
@@ -57,7 +57,7 @@ static int session_begin(struct brig *b, const struct brig_images *opts, struct 
 	return engine_open(&s->resolved->set, clock_now_ns() + CALL_CEILING, &s->engine, s->err);
 }
 
-/* The list of the caller takes the place of the policy's: it is judged the same way. */
+/* The caller's list replaces the policy's and is judged in the same way. */
 static int take_requirements(struct session *s)
 {
 	struct setting_list *list = &s->resolved->set.docker_requirements;
@@ -124,7 +124,7 @@ static int no_such_image(const struct session *s)
 		       near ? "; did you mean " : "", near ? near : "");
 }
 
-/* Looks at own image i and appends its row.  1: it is not good. */
+/* Examines own image i and appends its row. 1: it is not good. */
 static int look_at(struct session *s, size_t i)
 {
 	struct image_found found;
@@ -137,7 +137,7 @@ static int look_at(struct session *s, size_t i)
 	return rc < 0 ? rc : found.state != IMAGE_GOOD;
 }
 
-/* Is own image i among those that were asked for? */
+/* True if own image i was requested. */
 static bool is_wanted(const struct session *s, size_t i)
 {
 	const char *name = s->opts.image ? image_of(s->opts.image) : NULL;
@@ -232,7 +232,7 @@ static bool is_listed(const struct session *s, const char *id)
 	return false;
 }
 
-/* An image with our label that is none of this brig's: of another one, or derived. */
+/* An image with our label that this brig did not make: from another brig, or derived. */
 static int add_other(struct session *s, const json_t *image)
 {
 	const json_t *labels = json_object_get(image, "Labels");

@@ -8,7 +8,7 @@
 #include "lang/lang.h"
 #include "model/json.h"
 
-/* At most max words, ended early by NULL. */
+/* At most max words; a NULL ends the list early. */
 static json_t *json_words(const char *const *words, size_t max)
 {
 	json_t *array = json_array();
@@ -21,7 +21,7 @@ static json_t *json_words(const char *const *words, size_t max)
 	return array;
 }
 
-/* The tool of one step; true if the step has none of its own.  why says what is missing. */
+/* The tool of a step; true if the step needs none. why says what is missing. */
 static bool step_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size,
 		      struct brig_error *why)
 {

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* The document behind brig_languages_json(), on the heap. */
+/* Implements brig_languages_json(); the document is on the heap. */
 int languages_json(char **ret, struct brig_error *err);
 
 #endif

@@ -29,14 +29,14 @@ static int read_text(const json_t *v, const struct member *m, char *dst, struct 
 		return member_complain(err, m->name, "has a NUL");
 	if (str_copy(dst, m->size, text))
 		return 0;
-	/* Bytes that were no UTF-8 have grown in the document, and only they: then its end is cut off. */
+	/* Only invalid UTF-8, replaced by U+FFFD, can make a text longer in the document: then it is cut. */
 	if (!strstr(text, REPLACED))
 		return member_complain(err, m->name, "is longer than it can be");
 	dst[str_utf8_prefix(dst, m->size - 1)] = '\0';
 	return 0;
 }
 
-/* A number from 0 to max; null is 0 where it may be. */
+/* A number from 0 to max; null means 0 where allowed. */
 static int read_number(const json_t *v, const struct member *m, uint64_t max, uint64_t *ret, struct brig_error *err)
 {
 	bool may_be_null = m->kind == AS_COUNT_OR_NULL || m->kind == AS_U32_OR_NULL;
@@ -50,7 +50,7 @@ static int read_number(const json_t *v, const struct member *m, uint64_t max, ui
 	return 0;
 }
 
-/* The place of a word. */
+/* The index of a word. */
 static int read_word(const json_t *v, const struct member *m, int *ret, struct brig_error *err)
 {
 	const char *text = json_string_value(v);

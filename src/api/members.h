@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of a document that another process made, read by tables: what an object has, and where it goes. */
+/* Table-driven reader for objects of a document from another process: their members and where to store them. */
 #ifndef API_MEMBERS_H
 #define API_MEMBERS_H
 
@@ -16,10 +16,10 @@ enum member_kind {
 	AS_U32_OR_NULL,
 	AS_PORT, /* uint16_t */
 	AS_FLAG,
-	AS_WORD,      /* an enum: the place of the word among words */
+	AS_WORD,      /* an enum: the index in words */
 	AS_WORD_FLAG, /* bool: words[1] is true */
-	AS_MILLIS,    /* uint64_t of nanoseconds */
-	AS_OTHER,     /* is there; it is read elsewhere */
+	AS_MILLIS,    /* uint64_t, in nanoseconds */
+	AS_OTHER,     /* required; read elsewhere */
 	AS_OTHER_MAYBE,
 };
 
@@ -52,10 +52,13 @@ struct member {
 		name, AS_OTHER_MAYBE, 0, 0, NULL, 0 \
 	}
 
-/* Every member of the table is there and as it must be, and no other one is: 0, or -BRIG_E_USAGE with its name. */
+/*
+ * Reads all members of the table and refuses missing, malformed and unknown ones: 0, or -BRIG_E_USAGE with the member's
+ * name.
+ */
 int members_read(const json_t *object, const char *name, const struct member *members, size_t n, void *base,
 		 struct brig_error *err);
-/* One value, as the row says; to is its place. */
+/* Reads one value to `to`, as the row says. */
 int member_read(const json_t *v, const struct member *m, void *to, struct brig_error *err);
 int member_complain(struct brig_error *err, const char *name, const char *what);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - the numbers of everything that ran: brig_metrics(). */
+/* metrics.c - counters of all runs: brig_metrics(). */
 #include "metrics/metrics.h"
 
 #include "api/handle.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pools.c - cells that are kept ready ahead of requests: brig_pools_json(). */
+/* pools.c - cells kept ready for requests: brig_pools_json(). */
 #include <jansson.h>
 
 #include "api/handle.h"

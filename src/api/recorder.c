@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder.c - the process that writes for others (executor/record_packet.h), and questions to it. */
+/* recorder.c - the recorder process (executor/record_packet.h), and queries to it. */
 #include "api/recorder.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "executor/record_link.h"
 #include "sys/landlock.h"
 
-/* ---- who asks ---------------------------------------------------------------------------------------------- */
+/* ---- client ------------------------------------------------------------------------------------------------ */
 
 static void put_history(struct packet_out *w, const struct brig_history *req)
 {
@@ -50,7 +50,7 @@ static int put_question(struct packet_out *w, const struct brig_question *q, str
 		if (q->len > 0)
 			packet_bytes(w, PACKET_text, q->text, q->len);
 		else
-			packet_bytes(w, PACKET_text, "", 1); /* which is no receipt either */
+			packet_bytes(w, PACKET_text, "", 1); /* not a receipt either */
 		packet_text(w, PACKET_public_key, q->public_key);
 		break;
 	}
@@ -79,7 +79,7 @@ int brig_ask(struct brig *b, const struct brig_question *q, int *ret_fd, struct 
 	return rc < 0 ? rc : link_ask(b->recorder.link, &w, ret_fd, err);
 }
 
-/* The document that it brings. */
+/* The document in an answer. */
 static int take_document(const struct packet_in *answer, char **ret, struct brig_error *err)
 {
 	*ret = strdup(answer->at[PACKET_document] ? answer->at[PACKET_document] : "");
@@ -110,14 +110,14 @@ int handle_ask(struct brig *b, const struct brig_question *q, char **ret, struct
 	return rc < 0 ? rc : 0;
 }
 
-/* ---- who answers --------------------------------------------------------------------------------------------- */
+/* ---- recorder ------------------------------------------------------------------------------------------------ */
 
 struct brig_recorder {
 	struct brig *b;
 	struct desk *desk;
 };
 
-/* A stranger's text is read with no file in reach. */
+/* Untrusted text is parsed without access to files. */
 static int check_receipt(const struct packet_in *q, char **ret, struct brig_error *err)
 {
 	int abi = landlock_abi();

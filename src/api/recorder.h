@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the recorder, for the files of this folder that answer them themselves if there is none. */
+/* Queries to the recorder, for files of this folder that answer them themselves if there is no recorder. */
 #ifndef API_RECORDER_H
 #define API_RECORDER_H
 
 #include <brig/recorder.h>
 
-/* Asks, and waits for the answer; the members of q are in order. */
+/* Sends a query and waits for the answer; q's fields must be in order. */
 int handle_ask(struct brig *b, const struct brig_question *q, char **ret, struct brig_error *err);
 
 #endif

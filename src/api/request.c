@@ -11,7 +11,7 @@
 #include "files/glob.h"
 #include "model/plan.h"
 
-#define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
+#define VERSIONED_MAX  4096 /* a larger size must be uninitialised memory */
 #define PACKAGES_MAX   256
 #define WARM_MAX       64
 #define ARGS_MAX       4096
@@ -19,7 +19,7 @@
 #define OPTIONS_MAX    256
 #define ARTIFACTS_MAX  64
 #define SOURCES_MAX    256
-#define HIDDEN_MAX     1024 /* as many as a project may have (workspace/hide.c) */
+#define HIDDEN_MAX     1024 /* the limit for a project (workspace/hide.c) */
 #define NAME_MAX_BYTES 255  /* of a file name in the cell */
 #define WORD_MAX_BYTES 64   /* of a language, trust level or environment */
 
@@ -88,7 +88,7 @@ static int check_source_path(const struct brig_request *req, struct brig_error *
 	return 0;
 }
 
-/* A program that env(1) would take for an option or an assignment could not be found by its name. */
+/* env(1) would take such a name for an option or an assignment and not find the program. */
 static int check_program(const struct brig_request *req, struct brig_error *err)
 {
 	const char *program = req->n_args > 0 && req->args ? req->args[0] : NULL;
@@ -152,7 +152,7 @@ static int check_code(const struct brig_request *req, struct brig_error *err)
 	return 0;
 }
 
-/* Adds the size of each string to *total; both lists end up in the same place of the new process. */
+/* Adds the size of each string to *total; argv and envp share one area of the new process. */
 static int check_strings(const char *what, const char *const *list, size_t n, size_t max, size_t *total,
 			 struct brig_error *err)
 {
@@ -265,7 +265,7 @@ static int check_artifacts(const struct brig_request *req, struct brig_error *er
 	return rc;
 }
 
-/* What a name may be, the executor says; here only that there is one. */
+/* Only checks that there are names; the executor validates them. */
 static int check_packages(const struct brig_request *req, struct brig_error *err)
 {
 	size_t strings = 0;
@@ -276,7 +276,7 @@ static int check_packages(const struct brig_request *req, struct brig_error *err
 	return check_strings("packages", req->packages, req->n_packages, PACKAGES_MAX, &strings, err);
 }
 
-/* 0, which is none here, would be a descriptor of the caller's own. */
+/* 0 means none here, although it could be a descriptor of the caller. */
 static int check_archives(const struct brig_request *req, struct brig_error *err)
 {
 	int rc = req->files_fd ? check_fd("files_fd", req->files_fd, true, err) : 0;
@@ -296,7 +296,7 @@ static int check_archives(const struct brig_request *req, struct brig_error *err
 	return rc;
 }
 
-/* A project that came packed, and the place for what becomes of it. */
+/* A packed project, and the descriptor for its final state. */
 static int check_packed(const struct brig_request *req, struct brig_error *err)
 {
 	size_t strings = 0;
@@ -337,7 +337,7 @@ static int check_sources(const struct brig_request *req, struct brig_error *err)
 	return rc;
 }
 
-/* What is read from a project, changed in it, fetched from it. */
+/* What to read from the project, change in it, and fetch from it. */
 static int check_work(const struct brig_request *req, struct brig_error *err)
 {
 	int rc = check_folder("workspace", req->workspace, err);

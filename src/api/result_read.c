@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result_read.c - a result from its document (docs/RESULT.md), as another process has made it
+ * result_read.c - reads a result from its document (docs/RESULT.md), made by another process
  *
- * The opposite of model/result.c: tables say what an object has, and where it goes.  The document comes from elsewhere,
- * so it is not trusted: a member that is missing, unknown, of another type or too long is an error that names it, and
- * nothing is kept.  What is read produces the same document again.
+ * The inverse of model/result.c: tables list the members of an object and where to store them. The document is not
+ * trusted: a missing, unknown, mistyped or overlong member is an error that names it, and nothing is kept. Writing the
+ * result again gives the same document.
  *
- * Two members are not of the document proper, and may be missing: "receipt", which a service adds when one was asked for, and
- * "unlisted", what the library tells its caller of a result and no document has (brig_result_unlisted_json).
+ * Two members are not part of the proper document and optional: "receipt", which a service adds on request, and
+ * "unlisted", what the library reports about a result outside of any document (brig_result_unlisted_json).
  */
 #include <jansson.h>
 #include <signal.h>
@@ -19,11 +19,11 @@
 #include "base/base64.h"
 #include "base/str.h"
 
-#define READ_ROWS_MAX 1000000 /* of one list; each has its own ceiling besides, where the result has one */
+#define READ_ROWS_MAX 1000000 /* per list; some lists have lower limits in the result */
 
 /* ---- bytes -------------------------------------------------------------------------------------------- */
 
-/* What json_bytes() wrote, with its encoding: on the heap, with a NUL behind it that does not count.  NULL: *err. */
+/* Reads what json_bytes() wrote, with its encoding: on the heap, NUL-terminated (not counted). NULL: *err. */
 static char *read_bytes(const json_t *object, const char *name, const char *encoding_name, size_t *ret_len,
 			struct brig_error *err)
 {
@@ -103,7 +103,7 @@ static int read_rows(const json_t *doc, const char *name, size_t max, read_row_f
 	return 0;
 }
 
-/* Spans are not in the document; a place of its own keeps each finding apart from the others. */
+/* The document has no spans; a place of its own keeps each finding distinct. */
 static int read_finding(const json_t *row, size_t i, struct result *r, struct brig_error *err)
 {
 	static const struct member members[] = {
@@ -125,7 +125,7 @@ static int read_finding(const json_t *row, size_t i, struct result *r, struct br
 	return rc;
 }
 
-/* The names of checks are those that this library has. */
+/* The names of the checks that this library has. */
 static const char *const check_names[] = {
 #define CHECK(name, protection, fact, relation, ...)               #name,
 #define CHECK_IF(condition, name, protection, fact, relation, ...) #name,
@@ -176,7 +176,7 @@ static int read_warning(const json_t *row, size_t i, struct result *r, struct br
 	return member_read(row, &m, r->warning[i], err);
 }
 
-/* Of a protection only its name counts: the rest is what this library says of it. */
+/* Only the name of a protection is read: the rest comes from this library. */
 static int read_degraded(const json_t *row, size_t i UNUSED, struct result *r, struct brig_error *err)
 {
 	static const struct member members[] = { MEMBER_OTHER("protection"), MEMBER_OTHER("lost"),
@@ -434,7 +434,7 @@ static int read_receipt(const json_t *v, struct result *r, struct brig_error *er
 	return r->receipt ? 0 : err_nomem(err);
 }
 
-/* Of a run that was to tell. */
+/* Present only if the run was to report it. */
 static int read_diff(const json_t *v, struct result *r, struct brig_error *err)
 {
 	static const struct member members[] = {
@@ -451,7 +451,7 @@ static int read_diff(const json_t *v, struct result *r, struct brig_error *err)
 	return rc < 0 ? rc : read_stream(v, "text", "encoding", &r->diff, err);
 }
 
-/* ---- what no document has ------------------------------------------------------------------------------------ */
+/* ---- members outside the document ---------------------------------------------------------------------------- */
 
 static int read_unlisted(const json_t *v, struct result *r, struct brig_error *err)
 {

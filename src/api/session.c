@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions of the library: a cell that the executor makes and watches in a task, as of any stepped run, and the session
- * (src/session) that talks over the cell's socket.  They end together: the steward is asked to, and what does not end
- * then is cancelled.
+ * Sessions of the library: a cell that the executor creates and watches in a task, like any stepped run, and the
+ * session engine (src/session), which talks over the cell's socket. They end together: the steward is asked to end, and
+ * what then still runs is cancelled.
  */
 #include "api/session.h"
 
@@ -19,9 +19,9 @@
 #include "base/wait.h"
 #include "executor/subject.h"
 
-#define TURNS_MAX 64 /* served in one step before others have their turn */
+#define TURNS_MAX 64 /* iterations per step before other work gets its turn */
 
-/* In the task: nothing but to keep it for the step. */
+/* Runs in the task: only stores the socket for the next step. */
 static void on_control(void *arg, int control)
 {
 	struct brig_session *s = arg;
@@ -43,7 +43,7 @@ static void cancel(struct brig_session *s)
 	(void)!write(s->cancel, &one, sizeof(one));
 }
 
-/* The options are checked as those of a command; then it is none. */
+/* The options are checked as for a command, although there is none. */
 static int read_request(struct brig_session *s, struct brig_error *err)
 {
 	static const char *const words[] = { "session" };
@@ -203,7 +203,7 @@ void brig_session_stop(struct brig_session *s, const char *reason)
 		session_stop(s->engine, reason);
 }
 
-/* What is left of it: whatever it waits for comes, or its time passes. */
+/* Completes what is left: each wait ends with its event or its timeout. */
 static void finish(struct brig_session *s)
 {
 	cancel(s);

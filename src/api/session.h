@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session of the library holds; for the files of this folder that implement it. */
+/* A session of the library; for the files of this folder that implement it. */
 #ifndef API_SESSION_H
 #define API_SESSION_H
 
@@ -9,7 +9,7 @@
 
 struct task;
 
-/* Something that is inspected, run and recorded by itself (session_pieces.c). */
+/* Code or a process that is inspected, run and recorded by itself (session_pieces.c). */
 struct piece_task;
 
 struct brig_session {
@@ -25,16 +25,16 @@ struct brig_session {
 	struct task_spares *tasks; /* of the handle */
 	struct session *engine;
 	int epoll, cancel;
-	int control; /* from the task to the step that attaches it */
+	int control; /* set by the task, attached by the next step */
 	bool finished, stepping;
 	struct piece_task *pieces;
 };
 
-/* Goes on with each; true: one has ended. */
+/* Continues all pieces. */
 void pieces_step(struct brig_session *s);
-/* Those that are left end here. */
+/* Ends the remaining pieces. */
 void pieces_finish(struct brig_session *s);
-/* 0 or an error; *ret_tag is known at once. */
+/* 0 or an error; *ret_tag is valid at once. */
 int piece_begin_process(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
 			struct brig_error *err);
 int piece_begin_code(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of a session and answered by its steward: files, ports, signals. */
+/* Requests to a session that its steward answers: files, ports, signals. */
 #include <signal.h>
 
 #include "api/request.h"
@@ -18,7 +18,7 @@ static int ask(struct brig_session *s, const struct session_ask *what, uint64_t 
 	return rc < 0 ? rc : session_ask(s->engine, what, ret_tag, err);
 }
 
-/* What would wait for a process of it, or make one. */
+/* Requests that would wait for a process of the session, or create one. */
 static int need_awake(const struct brig_session *s, struct brig_error *err)
 {
 	int rc = need(s, err);
@@ -26,7 +26,7 @@ static int need_awake(const struct brig_session *s, struct brig_error *err)
 	return rc < 0 ? rc : session_check_awake(s->engine, err);
 }
 
-/* A path is never missing: the empty one is refused by the session. */
+/* A path is never NULL; the session refuses an empty one. */
 static const char *path_of(const char *path)
 {
 	return path ? path : "";

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is run in a session: a piece of code in a context, or a process.  Each is a task of its own that goes through
- * the executor (executor/piece.h), which inspects and records it, and in between waits for the session to have it run:
+ * What runs in a session: a piece of code in a context, or a process. Each is a task of its own that passes through the
+ * executor (executor/piece.h), which inspects and records it, and in between waits until the session has run it:
  *
  *	task: resolve, inspect      step: sees that it may run, asks the session      session: on_end
  *	      waits to be woken     <--------------------------------------------------'
  *	      verdict, record
  *
- * Code of one context runs in the order in which it came: what is inspected sooner than what came before it waits.
+ * Code of one context runs in the order of its requests: a piece whose inspection ends early waits for its
+ * predecessors.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -24,14 +25,14 @@ struct piece_task {
 	struct piece_task *next;
 	struct brig_session *session;
 	struct task *task;
-	struct brig_result *result;  /* until it is told */
+	struct brig_result *result;  /* until it is reported */
 	struct brig_result *counted; /* the same, until it is finished */
 	uint64_t tag, context;       /* context 0: a process */
 	struct brig_session_process process;
 	struct session_run run;
 	struct brig_request req;
 	struct piece piece;
-	struct piece_rest *rest; /* to be finished when its end was told */
+	struct piece_rest *rest; /* to be finished once the end was reported */
 	char **words;            /* heap: copies of all strings, NULL-terminated */
 	char *code;
 	char file_name[RUN_ID_LEN + 16];
@@ -97,7 +98,7 @@ static void judge(const struct piece_task *p, struct result *r)
 	if (o->ending == RUN_ERROR)
 		(void)snprintf(r->reason, sizeof(r->reason), "%s: %s", o->error_name, o->error_value);
 	if (o->ending == RUN_DONE && o->signal == SIGXCPU) {
-		/* Every process has such a limit; one that sends itself its signal deceives only its caller. */
+		/* Every process has this limit; one that sends itself the signal deceives only its caller. */
 		r->verdict = VERDICT_cpu_limit;
 		(void)str_copy(r->reason, sizeof(r->reason), reasons[RUN_CPU]);
 	} else if (o->ending == RUN_DONE && o->signal) {
@@ -210,7 +211,7 @@ static struct piece_task *piece_new(struct brig_error *err)
 	return p;
 }
 
-/* The strings of a process as they are checked for any request, and copies of them. */
+/* Checks the strings of a process as for any request, and copies them. */
 static int fill_process(struct piece_task *p, const struct brig_session_process *what, struct brig_error *err)
 {
 	size_t n_cwd = what->cwd != NULL;
@@ -239,7 +240,7 @@ static int fill_process(struct piece_task *p, const struct brig_session_process 
 	return 0;
 }
 
-/* What beginning it came to: its tag, or it is freed. */
+/* The result of starting: its tag, or it is freed. */
 static int piece_begun(struct piece_task *p, int rc, uint64_t *ret_tag)
 {
 	if (rc < 0 && p)
@@ -309,7 +310,7 @@ int piece_begin_code(struct brig_session *s, const struct brig_session_code *wha
 
 /* ---- stepping ---------------------------------------------------------------------------------- */
 
-/* Nothing stands against it: now it is the session's. */
+/* Nothing forbids it: passes it to the session. */
 static void ask_session(struct piece_task *p)
 {
 	struct session *engine = p->session->engine;
@@ -355,13 +356,13 @@ static void tell(struct piece_task *p)
 
 static void piece_step(struct piece_task *p)
 {
-	/* While it waits for its turn or for its end, nothing but end() gives it anything to do. */
+	/* While it waits for its turn or its end, only end() makes it continue. */
 	if (p->finished || (p->may_run && !p->ended) || task_is_running(p->task))
 		return;
 	p->finished = !task_step(p->task);
 }
 
-/* Nothing that came before it is still to run in its context. */
+/* True if no earlier piece of its context is left to run. */
 static bool is_its_turn(const struct piece_task *p)
 {
 	for (const struct piece_task *each = p->session->pieces; each && p->context; each = each->next)
@@ -370,7 +371,7 @@ static bool is_its_turn(const struct piece_task *p)
 	return true;
 }
 
-/* The inspection has begun, in another process: meanwhile the kernel of the context can get ready. */
+/* Another process is inspecting; meanwhile, the kernel of the context can start. */
 static void expect(struct piece_task *p)
 {
 	if (p->is_expected || !p->context || p->may_run || p->finished || !is_its_turn(p))
@@ -392,7 +393,7 @@ static void collect(struct brig_session *s)
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, task_fd(p->task), NULL);
 		tell(p);
 		piece_free(p);
-		at = &s->pieces; /* the callback may have started another */
+		at = &s->pieces; /* the callback may have added one */
 	}
 }
 

@@ -23,19 +23,19 @@
 #include "sys/statedir.h"
 #include "workspace/workspace.h"
 
-#define HEAD_BYTES (64 * KiB) /* of a document or a log's first line */
+#define HEAD_BYTES (64 * KiB) /* of a document, or of a log's first line */
 
 struct part {
 	const char *name, *where;
 	uint64_t known;
-	/* *ret: the highest version that is there; 0: nothing is. */
+	/* *ret: the highest version found; 0: none. */
 	int (*look)(const struct statedir *state, uint64_t *ret, struct brig_error *err);
-	int (*upgrade)(const struct statedir *state, struct brig_error *err); /* NULL: there was no other form yet */
+	int (*upgrade)(const struct statedir *state, struct brig_error *err); /* NULL: only one format so far */
 };
 
-/* ---- what is there --------------------------------------------------------------------------------- */
+/* ---- detection ------------------------------------------------------------------------------------- */
 
-/* The number that a member of the object on the file's first line, or of the whole file, has. */
+/* The number in a member of the object in the file's first line, or in the whole file. */
 static int document_number(const struct statedir *dir, const char *file, const char *member, uint64_t *ret,
 			   struct brig_error *err)
 {
@@ -64,7 +64,7 @@ static int document_number(const struct statedir *dir, const char *file, const c
 
 typedef int each_fn(const struct statedir *dir, const char *name, uint64_t *ret, struct brig_error *err);
 
-/* Calls each for every name of the folder that does not begin with a dot. */
+/* Calls `each` for every name in the folder that does not begin with a dot. */
 static int each_name(const struct statedir *dir, each_fn *each, uint64_t *ret, struct brig_error *err)
 {
 	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
@@ -118,7 +118,7 @@ static int look_environments(const struct statedir *state, uint64_t *ret, struct
 	return look_in(state, "environments", each_environment, ret, err);
 }
 
-/* One that is being written, or goes just now, has no head; its name is no id either. */
+/* A file being written or removed has no header, and its name is no id. */
 static int each_changeset(const struct statedir *dir, const char *name, uint64_t *ret, struct brig_error *err)
 {
 	AUTO_STATEDIR one = STATEDIR_INIT;
@@ -173,7 +173,7 @@ static const struct part parts[] = {
 	{ "changes", "workspaces", CHANGES_VERSION, look_changes, NULL },
 };
 
-/* ---- what is done ---------------------------------------------------------------------------------- */
+/* ---- upgrade --------------------------------------------------------------------------------------- */
 
 struct found {
 	uint64_t version;
@@ -235,7 +235,7 @@ static int report(const struct statedir *dir, const struct found *found, char **
 	return *ret ? 0 : err_nomem(err);
 }
 
-/* A folder that is not there has nothing to be brought up. */
+/* A missing folder needs no upgrade. */
 static int open_state(struct brig *b, struct statedir *dir, struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run that its caller steps.  The executor's own code, unchanged, in a task (base/wait.c): it runs until it has to
- * wait, and the caller polls one descriptor for all that it may be waiting for.
+ * A run that its caller steps: the executor's own code in a task (base/wait.c). It runs until it has to wait, and the
+ * caller polls one descriptor for everything that it may be waiting for.
  *
- * Callbacks of the request run on the caller's own stack: how much of it they need is unknown.  A wish to cancel is a
- * descriptor to the executor; here it is one of our own and, if the caller brought one, an epoll of both.
+ * Callbacks of the request run on the caller's own stack, since their stack use is unknown. The executor gets
+ * cancellation by a descriptor; here that is one of our own and, if the caller passed one, an epoll of both.
  */
 #include <brig/brig.h>
 
@@ -23,21 +23,21 @@ struct brig_run {
 	struct executor x;
 	struct brig_request asked;   /* as the caller made it */
 	struct brig_request req;     /* as the executor sees it */
-	struct brig_environment env; /* likewise, if it makes one; name NULL: it does not */
+	struct brig_environment env; /* the same for the creation of an environment; name NULL: a run */
 	struct brig_result *result;
-	int rc; /* negative: there is no result, and failure says why */
+	int rc; /* negative: there is no result; see failure */
 	struct brig_error failure;
 	struct task *task;
 	struct task_spares *tasks; /* of the handle */
 	int cancel;                /* eventfd */
 	int either;                /* epoll of that and the caller's cancel_fd; FD_NONE: there is none */
-	struct live live;          /* its program, while it runs */
+	struct live live;          /* its program, while running */
 	bool finished;
 };
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* One call on its way to the caller's stack; which of the members holds what it is about is known to the function. */
+/* A callback passed to the caller's stack; the function knows which members are used. */
 struct relayed {
 	const struct brig_request *asked;
 	enum brig_stream stream;
@@ -67,7 +67,7 @@ static void on_output(void *user, enum brig_stream stream, const void *data, siz
 	wait_outside(tell_output, &r);
 }
 
-/* The others have one thing to tell each. */
+/* The other callbacks have one argument each. */
 #define RELAY(name, type)                                     \
 	static void tell_##name(void *arg)                    \
 	{                                                     \
@@ -113,7 +113,7 @@ static void run_main(void *arg)
 		executor_run(&run->x, &run->req, &run->result->r);
 }
 
-/* The caller's descriptor and our own, as one. */
+/* Combines the caller's descriptor and our own. */
 static int join_cancel(struct brig_run *run)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -130,7 +130,7 @@ static int join_cancel(struct brig_run *run)
 	run->req.cancel_fd = run->either;
 	if (epoll_ctl(run->either, EPOLL_CTL_ADD, run->asked.cancel_fd, &ev) == 0)
 		return 0;
-	return errno == EPERM ? brig_run_cancel(run) : -errno; /* poll(2) finds a file readable */
+	return errno == EPERM ? brig_run_cancel(run) : -errno; /* for poll(2), a regular file is always readable */
 }
 
 static struct brig_run *run_new(struct brig *b)
@@ -156,7 +156,7 @@ static void run_free(struct brig_run *run)
 	free(run);
 }
 
-/* What of a run takes memory or descriptors before its first step. */
+/* Allocates all memory and descriptors that the run needs before its first step. */
 static int prepare(struct brig_run *run, struct brig_error *err)
 {
 	int rc;
@@ -195,7 +195,7 @@ int brig_run_begin(struct brig *b, const struct brig_request *req, struct brig_r
 	return 0;
 }
 
-/* Callbacks and the wish to cancel are those of a request, which the run has anyway. */
+/* Callbacks and cancellation are members of a request, which the run has in any case. */
 static void ask_as_request(struct brig_run *run)
 {
 	const struct brig_environment *env = &run->env;
@@ -268,7 +268,7 @@ int brig_run_cancel(struct brig_run *run)
 
 	if (!run)
 		return -BRIG_E_USAGE;
-	(void)!write(run->cancel, &one, sizeof(one)); /* fails only if it has been said often enough */
+	(void)!write(run->cancel, &one, sizeof(one)); /* fails only if it was written often enough before */
 	return 0;
 }
 
@@ -282,7 +282,7 @@ int brig_run_signal(struct brig_run *run, int signal)
 	return 0;
 }
 
-/* Whatever it waits for comes, or its time passes. */
+/* Each wait ends with its event or its timeout. */
 static void finish(struct brig_run *run)
 {
 	struct pollfd p = { .fd = task_fd(run->task), .events = POLLIN };

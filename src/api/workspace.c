@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - changes that wait to be applied: brig_workspace_*(). */
+/* workspace.c - pending changes: brig_workspace_*(). */
 #include "workspace/workspace.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define DIFF_MAX        (16 * MiB)
 #define NOT_APPLIED_MAX (1 * MiB)
 
-/* The state folder; 1: there is none yet. */
+/* Opens the state folder; 1: there is none yet. */
 static int open_state(struct brig *b, struct statedir *ret, struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
@@ -22,7 +22,7 @@ static int open_state(struct brig *b, struct statedir *ret, struct brig_error *e
 	return rc;
 }
 
-/* The same for those who want one of the changesets in it. */
+/* The same for functions that need one of its changesets. */
 static int open_for(struct brig *b, const char *id, struct statedir *ret, struct brig_error *err)
 {
 	int rc;
@@ -62,7 +62,7 @@ int brig_workspace_show_json(struct brig *b, const char *id, char **ret, struct 
 	return rc < 0 ? rc : changeset_show_json(&state, id, ret, err);
 }
 
-/* A buffer's text as the caller's. */
+/* Passes a buffer's text to the caller. */
 static int hand_out(struct buf *text, char **ret, struct brig_error *err)
 {
 	char *taken = text->no_memory ? NULL : text->len ? buf_take(text) : strdup("");

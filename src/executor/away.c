@@ -16,7 +16,7 @@
 
 #define PAGE_BYTES 4096
 
-/* ---- before it ------------------------------------------------------------------------------------- */
+/* ---- before the run -------------------------------------------------------------------------------- */
 
 /* The limits of a cell's copy: half of its memory, with a page for each small file. */
 static struct pack_caps caps_of(const struct away *a)
@@ -128,7 +128,7 @@ void away_close(struct away *a)
 	free(a);
 }
 
-/* ---- after it -------------------------------------------------------------------------------------- */
+/* ---- after the run --------------------------------------------------------------------------------- */
 
 /* Unpacks what came back as the view of a dead cell. 1: nothing came, since nothing ran. */
 static int unpack_left(const struct away *a, int left, struct workspace_view *ret, struct brig_error *err)

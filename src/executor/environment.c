@@ -111,7 +111,7 @@ void environment_drop(struct used_environment *u)
 	buf_release(&u->warm);
 }
 
-/* ---- care ---------------------------------------------------------------------------------------- */
+/* ---- management ---------------------------------------------------------------------------------- */
 
 static enum environment_set find_set(const struct environment *env, const struct store_list *sets)
 {

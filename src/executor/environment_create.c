@@ -31,7 +31,7 @@ static int end_with(struct result *r, const struct brig_error *err)
 	return end(r, err->code == BRIG_E_REFUSED ? VERDICT_refused : VERDICT_failed, err->msg);
 }
 
-/* ---- what is wanted ------------------------------------------------------------------------------ */
+/* ---- validation ---------------------------------------------------------------------------------- */
 
 static int check_wish(const struct brig_environment *w, const struct ecosystem **ret, struct brig_error *err)
 {
@@ -161,7 +161,7 @@ static void run(const struct executor *x, const struct brig_environment *w, cons
 	executor_run(x, &req, ret);
 }
 
-/* ---- what is kept -------------------------------------------------------------------------------- */
+/* ---- storage ------------------------------------------------------------------------------------- */
 
 static int fill(struct environment *env, const struct brig_environment *w, const struct ecosystem *e,
 		const struct result *r, struct brig_error *err)

@@ -47,7 +47,7 @@ bool packages_wanted(const struct brig_request *req)
 	return req->n_packages > 0 || req->flags & BRIG_RUN_PROJECT_PACKAGES;
 }
 
-/* ---- what is asked for --------------------------------------------------------------------------- */
+/* ---- requested packages -------------------------------------------------------------------------- */
 
 const struct ecosystem *packages_ecosystem(const struct prepared_request *pr)
 {
@@ -290,7 +290,7 @@ static int make_key(struct packages *p, const struct packages_ask *ask, enum lan
 	return 0;
 }
 
-/* ---- what the plans get -------------------------------------------------------------------------- */
+/* ---- provision ----------------------------------------------------------------------------------- */
 
 /*
  * Makes the tree available in the workspace, too, for tools that look only there. Not over a file or link of the

@@ -157,7 +157,7 @@ int link_call(int link, const struct packet_out *w, struct packet_in *ret, struc
 	return rc;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
 static int call_for(int link, const struct packet_out *w, struct brig_error *err)
 {

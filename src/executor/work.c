@@ -220,7 +220,7 @@ int work_check(const struct work *w, const struct backend_ops *backend, struct b
 		       w->set->rootfs[0] ? "a rootfs" : "backend ", w->set->rootfs[0] ? "" : backend->name);
 }
 
-/* ---- after it ---------------------------------------------------------------------------------- */
+/* ---- after the cell ---------------------------------------------------------------------------- */
 
 #define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 8)
 

@@ -621,7 +621,7 @@ static int go_on(struct master *m, struct brig_error *err)
 	return -(int)m->why.code;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- main -------------------------------------------------------------------------------------------------------- */
 
 /* Each connection needs a descriptor, and each cell several. */
 static void raise_files(void)
