@@ -2,6 +2,8 @@
 /* The runner of the service: executions from their acceptance to their result, and questions. */
 #include "runner_bed.h"
 
+#include "server/runner/job.h"
+
 /* ---- runs ----------------------------------------------------------------------------------------------------- */
 
 static void code_runs_and_its_result_is_the_answer(void **state)
@@ -453,6 +455,22 @@ static void a_receipt_comes_with_the_result_and_holds(void **state)
 	assert_int_equal(stop(b), 0);
 }
 
+static void every_descriptor_of_a_job_counts(void **state UNUSED)
+{
+	const size_t members[] = { offsetof(struct job, files), offsetof(struct job, input), offsetof(struct job, out),
+				   offsetof(struct job, project), offsetof(struct job, left) };
+
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		struct job job = {
+			.files = FD_NONE, .input = FD_NONE, .out = FD_NONE, .project = FD_NONE, .left = FD_NONE
+		};
+
+		assert_int_equal(job_highest_fd(&job), FD_NONE);
+		*(int *)(void *)((char *)&job + members[i]) = 9;
+		assert_int_equal(job_highest_fd(&job), 9);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +487,7 @@ int main(void)
 		CASE(a_key_stands_for_one_execution),
 		CASE(files_go_in_and_artifacts_come_out),
 		CASE(questions_have_documents),
+		cmocka_unit_test(every_descriptor_of_a_job_counts),
 		CASE(a_receipt_comes_with_the_result_and_holds),
 	};
 

@@ -333,9 +333,12 @@ int job_new(const struct message *m, enum route route, struct job_descriptors *b
 
 int job_highest_fd(const struct job *job)
 {
-	int highest = job->files > job->input ? job->files : job->input;
+	const int fds[] = { job->files, job->input, job->out, job->project, job->left };
+	int highest = FD_NONE;
 
-	return highest > job->out ? highest : job->out;
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		highest = fds[i] > highest ? fds[i] : highest;
+	return highest;
 }
 
 void job_free(struct job *job)

@@ -47,7 +47,7 @@ int job_check_descriptors(struct job_descriptors *beside, struct brig_error *err
 int job_new(const struct message *m, enum route route, struct job_descriptors *beside,
 	    const struct brig_option *settings, size_t n_settings, struct job **ret, struct brig_error *err);
 void job_free(struct job *job); /* NULL is allowed */
-/* The highest of the descriptors files, input and out; FD_NONE: there are none. */
+/* The highest of its descriptors; FD_NONE: there are none. */
 int job_highest_fd(const struct job *job);
 
 /* The last value given for a setting, under any of its n names; NULL: none. */
