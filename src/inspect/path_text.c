@@ -211,20 +211,20 @@ static void add_components(struct output *o, const char *s, size_t len)
 static const struct prefix {
 	const char *text, *folder; /* NULL: the base */
 } prefixes[] = {
-	{ "${HOME}", "/home/user" },
-	{ "$HOME", "/home/user" },
+	{ "${HOME}", HOME_READING },
+	{ "$HOME", HOME_READING },
 	{ "$(pwd)", NULL },
 	{ "${PWD}", NULL },
 	{ "$PWD", NULL },
-	{ "%USERPROFILE%", "/home/user" },
-	{ "%HOME%", "/home/user" },
+	{ "%USERPROFILE%", HOME_READING },
+	{ "%HOME%", HOME_READING },
 	{ "${TMPDIR}", "/tmp" },
 	{ "$TMPDIR", "/tmp" },
-	{ "$env:USERPROFILE", "/home/user" },
-	{ "$env:HOME", "/home/user" },
+	{ "$env:USERPROFILE", HOME_READING },
+	{ "$env:HOME", HOME_READING },
 	{ "~+", NULL },
-	{ "${XDG_CONFIG_HOME}", "/home/user/.config" },
-	{ "$XDG_CONFIG_HOME", "/home/user/.config" },
+	{ "${XDG_CONFIG_HOME}", HOME_READING "/.config" },
+	{ "$XDG_CONFIG_HOME", HOME_READING "/.config" },
 };
 
 static bool has_prefix(const char *text, size_t len, const char *prefix)

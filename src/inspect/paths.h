@@ -15,6 +15,9 @@ size_t path_percent_decode(const char *text, size_t len, char *dst);
  * ASCII; invisible characters vanish, and so do spaces around the path and parameters behind "..".  Returns the length.
  */
 size_t path_fold(const char *text, size_t len, char *dst, size_t size);
+
+#define HOME_READING "/home/user" /* what "~" and "$HOME" are read as */
+
 /*
  * The absolute path that text means when used in folder base: "file:" taken off, "~", "$HOME" and drive letters
  * replaced, "." and ".." resolved.  *climbs: a ".." left base.  Returns the length; cut at size, terminated.

@@ -8,7 +8,8 @@
 
 #include "inspect/paths.h"
 
-enum access { IGNORES, NAMES, READS, CHANGES };
+/* CREATES: makes or fills a file, which is harmless in the home of a cell; CHANGES: may also destroy one. */
+enum access { IGNORES, NAMES, READS, CREATES, CHANGES };
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -39,6 +40,12 @@ static const char *const common_places[] = {
 	"/proc/version",    "/proc/stat",          "/proc/self/status",
 };
 
+/* Home is the workspace in a cell.  Settings, which begin with a dot there, decide what other programs do. */
+static bool is_plain_file_of_home(const char *path)
+{
+	return is_below(path, HOME_READING) && path[sizeof(HOME_READING) - 1] && !strstr(path, "/.");
+}
+
 /* A string that names a file for sure, so the border of the workspace holds. */
 static void judge_file_name(struct py *p, const char *text, size_t len, enum access access, struct span where)
 {
@@ -52,7 +59,9 @@ static void judge_file_name(struct py *p, const char *text, size_t len, enum acc
 	path_resolve(p->j->workspace, text, len, path, sizeof(path), &climbs);
 	if (is_below(path, p->j->workspace) || is_below_any(path, open_places, ARRAY_LEN(open_places)))
 		return;
-	if (access == CHANGES)
+	if (access == CREATES && is_plain_file_of_home(path))
+		return;
+	if (access >= CREATES)
 		check = "file-change";
 	else if (access == NAMES || is_below_any(path, common_places, ARRAY_LEN(common_places)))
 		check = "file-common";
@@ -62,7 +71,7 @@ static void judge_file_name(struct py *p, const char *text, size_t len, enum acc
 /* "/etc" is a place; "//a" and "/ or so" are used for other things, and "/" too unless something is changed there. */
 static bool is_absolute_path(const struct py_atom *a, enum access access)
 {
-	if (access == CHANGES && a->len == 1 && (a->text[0] == '/' || a->text[0] == '~'))
+	if (access >= CREATES && a->len == 1 && (a->text[0] == '/' || a->text[0] == '~'))
 		return true;
 	if (a->len < 2 || a->text[0] != '/' || a->text[1] == '/')
 		return false;
@@ -77,7 +86,7 @@ static bool is_path(const struct py_atom *a, enum access access)
 	if (a->kind != PY_STR && a->kind != PY_PART && a->kind != PY_BYTES)
 		return false;
 	return is_absolute_path(a, access) || judge_looks_like_path(a->text, a->len) ||
-	       (access == CHANGES && a->len >= 2 && memcmp(a->text, "..", 2) == 0);
+	       (access >= CREATES && a->len >= 2 && memcmp(a->text, "..", 2) == 0);
 }
 
 /* Every path that a value may be; `sure`: it is the name of a file whatever it looks like. */
@@ -90,7 +99,7 @@ static void judge_set(struct py *p, uint32_t set, enum access access, bool sure,
 
 		if (is_path(&a, access) || (sure && (a.kind == PY_STR || a.kind == PY_PART || a.kind == PY_BYTES)))
 			judge_file_name(p, a.text, a.len, access, where);
-		else if (access == CHANGES && py_atom_is(&a, PY_PATH, "pathlib.Path.home()"))
+		else if (access >= CREATES && py_atom_is(&a, PY_PATH, "pathlib.Path.home()"))
 			judge_file_name(p, "~", 1, access, where);
 		for (uint32_t k = 0; a.kind == PY_LIST && k < a.len && k < PY_ARGS_MAX; k++) {
 			const struct py_atom *item = py_only(p, a.item[k], PY_STR);
@@ -111,7 +120,7 @@ void py_judge_file(struct py *p, uint32_t set, struct span where)
 struct file_function {
 	const char *path;   /* "a.*": everything that begins so */
 	enum access access; /* of arguments before `changes` */
-	uint8_t changes;    /* from this argument on they are changed; 9: none */
+	uint8_t changes;    /* from this argument on they are created or changed; 9: none */
 };
 
 /* The first that fits.  os.path only calculates with names; commands are judged as commands. */
@@ -132,8 +141,8 @@ static const struct file_function file_functions[] = {
 	{ "os.lchmod", CHANGES, 0 },
 	{ "os.chown", CHANGES, 0 },
 	{ "os.lchown", CHANGES, 0 },
-	{ "os.mkdir", CHANGES, 0 },
-	{ "os.makedirs", CHANGES, 0 },
+	{ "os.mkdir", CREATES, 0 },
+	{ "os.makedirs", CREATES, 0 },
 	{ "os.mkfifo", CHANGES, 0 },
 	{ "os.utime", CHANGES, 0 },
 	{ "os.symlink", READS, 1 },
@@ -160,20 +169,20 @@ static const struct file_function file_functions[] = {
 	{ "tarfile.open", READS, 9 },
 	{ "zipfile.ZipFile", READS, 9 },
 	{ "wave.open", READS, 9 },
-	{ "logging.FileHandler", CHANGES, 0 },
-	{ "logging.handlers.", CHANGES, 0 },
-	{ "sqlite3.connect", CHANGES, 0 },
-	{ "shelve.open", CHANGES, 0 },
-	{ "dbm.open", CHANGES, 0 },
+	{ "logging.FileHandler", CREATES, 0 },
+	{ "logging.handlers.", CREATES, 0 },
+	{ "sqlite3.connect", CREATES, 0 },
+	{ "shelve.open", CREATES, 0 },
+	{ "dbm.open", CREATES, 0 },
 	{ "pathlib.", NAMES, 9 },
 	{ "glob.", READS, 9 },
 	{ "fileinput.", READS, 9 },
 	{ "filecmp.", READS, 9 },
 	{ "linecache.", READS, 9 },
-	{ "numpy.save*", CHANGES, 0 },
+	{ "numpy.save*", CREATES, 0 },
 	{ "numpy.*", READS, 9 },
 	{ "pandas.*", READS, 9 },
-	{ "matplotlib.*", CHANGES, 0 },
+	{ "matplotlib.*", CREATES, 0 },
 	{ "PIL.*", READS, 9 },
 	{ "cv2.*", READS, 9 },
 	{ "torch.*", READS, 9 },
@@ -205,7 +214,7 @@ static const struct file_function *find_function(const struct py_atom *callee)
 }
 
 /* open(x, "w"): the second argument of functions that open says what for. */
-static bool opens_to_change(const struct py *p, const struct py_args *a, unsigned place)
+static bool opens_to_write(const struct py *p, const struct py_args *a, unsigned place)
 {
 	uint32_t keyword = py_keyword(p, a->call, "mode"), set = PY_UNKNOWN;
 	const struct py_atom *mode;
@@ -238,22 +247,25 @@ static bool is_opener(const struct py_atom *callee)
 void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom *callee)
 {
 	const struct file_function *f = find_function(callee);
-	bool opens = is_opener(callee), changes = opens && opens_to_change(p, a, 1);
+	bool opens = is_opener(callee);
+	enum access access, changed;
 	static const char *const keywords[] = { "file", "path", "filename", "src", "dst", "name" };
 
 	if (!f || f->access == IGNORES)
 		return;
+	access = opens && opens_to_write(p, a, 1) ? CREATES : f->access;
+	changed = f->access == CREATES ? CREATES : CHANGES;
 	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
 		uint32_t value = py_keyword(p, a->call, keywords[i]);
 
 		if (value != PY_NONE)
 			judge_set(p, p->node[value].value,
-				  changes || f->changes == 0 || strcmp(keywords[i], "dst") == 0 ? CHANGES : f->access,
-				  opens, py_span(p, value));
+				  f->changes == 0 || strcmp(keywords[i], "dst") == 0 ? changed : access, opens,
+				  py_span(p, value));
 	}
 	for (unsigned i = 0; i < a->n && (i == 0 || !opens); i++)
-		judge_set(p, p->node[a->node[i]].value, changes || i >= f->changes ? CHANGES : f->access,
-			  opens && i == 0, py_span(p, a->node[i]));
+		judge_set(p, p->node[a->node[i]].value, i >= f->changes ? changed : access, opens && i == 0,
+			  py_span(p, a->node[i]));
 }
 
 bool py_opens_outside(const struct py *p, uint32_t node)
@@ -304,14 +316,14 @@ struct file_method {
 static const struct file_method file_methods[] = {
 	{ "chmod", CHANGES, true },      { "extract", CHANGES, false },    { "extractall", CHANGES, false },
 	{ "glob", READS, true },         { "hardlink_to", CHANGES, true }, { "iterdir", READS, true },
-	{ "mkdir", CHANGES, true },      { "open", READS, true },          { "read_bytes", READS, true },
+	{ "mkdir", CREATES, true },      { "open", READS, true },          { "read_bytes", READS, true },
 	{ "read_csv", READS, false },    { "read_text", READS, true },     { "rename", CHANGES, true },
-	{ "rglob", READS, true },        { "rmdir", CHANGES, true },       { "save", CHANGES, false },
-	{ "savefig", CHANGES, false },   { "symlink_to", CHANGES, true },  { "to_csv", CHANGES, false },
-	{ "to_excel", CHANGES, false },  { "to_html", CHANGES, false },    { "to_json", CHANGES, false },
-	{ "to_pickle", CHANGES, false }, { "touch", CHANGES, true },       { "unlink", CHANGES, true },
-	{ "walk", READS, true },         { "write_bytes", CHANGES, true }, { "write_image", CHANGES, false },
-	{ "write_text", CHANGES, true },
+	{ "rglob", READS, true },        { "rmdir", CHANGES, true },       { "save", CREATES, false },
+	{ "savefig", CREATES, false },   { "symlink_to", CHANGES, true },  { "to_csv", CREATES, false },
+	{ "to_excel", CREATES, false },  { "to_html", CREATES, false },    { "to_json", CREATES, false },
+	{ "to_pickle", CREATES, false }, { "touch", CREATES, true },       { "unlink", CHANGES, true },
+	{ "walk", READS, true },         { "write_bytes", CREATES, true }, { "write_image", CREATES, false },
+	{ "write_text", CREATES, true },
 };
 
 /* Methods of paths, which are strings here, and of objects we know nothing about that write or read a file. */
@@ -328,7 +340,7 @@ void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee
 			continue;
 		if (m->of_object)
 			judge_set(p, p->node[object].value,
-				  strcmp(m->name, "open") == 0 && opens_to_change(p, a, 0) ? CHANGES : m->access, false,
+				  strcmp(m->name, "open") == 0 && opens_to_write(p, a, 0) ? CREATES : m->access, false,
 				  py_span(p, callee));
 		/* x.open("/a/b") may be a web client's; an allow-list gives nobody the benefit of the doubt. */
 		if ((!m->of_object || p->j->level == INSPECTION_STRICT) && !known && a->n)
