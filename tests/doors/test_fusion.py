@@ -80,7 +80,7 @@ ROWS = [
 def rows(t):
 	with serve(t, "fusion") as s:
 		check(t, ROWS, lambda body, status, want: exact(ask(s, "POST", RUN, body), status, want))
-		check(t, [("no datasets", "GET", "/list_datasets", 200, b"[]"), ("prompts of one", "POST", "/get_prompts", 400, {"detail": like("provided_data")}),
+		check(t, [("no datasets", "GET", "/list_datasets", 200, b"[]"), ("prompts of one", "POST", "/get_prompts", 400, {"detail": like("provided_data")}), ("metrics of one", "POST", "/get_metrics", 400, {"detail": ANY}),
 			("ping", "GET", "/v1/ping", 200, b'"pong"'), ("another method", "GET", RUN, 405, {"detail": "Method Not Allowed"})],
 			lambda method, path, status, want: answer(ask(s, method, path), status, want))
 
