@@ -146,7 +146,9 @@ static void on_ping(struct server *s, const struct rpc_message *m, bool modern)
 /* Lists have one page. */
 static bool has_cursor(struct server *s, const struct rpc_message *m)
 {
-	if (!json_object_get(m->params, "cursor"))
+	const json_t *cursor = json_object_get(m->params, "cursor");
+
+	if (!cursor || json_is_null(cursor)) /* clients that serialize every member send null for the first page */
 		return false;
 	refuse(s, m, RPC_PARAMS, "there is no such page: leave cursor out");
 	return true;
@@ -209,6 +211,8 @@ static void on_tools_call(struct server *s, const struct rpc_message *m, bool mo
 	struct brig_error err = BRIG_ERROR_INIT;
 	json_t *none = json_object();
 
+	if (json_is_null(args)) /* of clients that serialize every member */
+		args = NULL;
 	if (!job || !schema)
 		refuse(s, m, RPC_PARAMS,
 		       name ? "there is no such tool: tools/list names those that are" : "tools/call needs a name");

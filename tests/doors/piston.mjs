@@ -53,11 +53,11 @@ see("wrapper: several files", async () => assert.equal((await run({ language: "p
 see("wrapper: a file in hex, in a folder", async () => assert.equal((await run({ language: "python", files: [{ content: "print(open('sub/b').read())" }, { name: "sub/b", content: "6869", encoding: "hex" }] })).run.stdout, "hi\n"));
 see("wrapper: an exit code", async () => {
 	const { run: r } = await run({ language: "python", files: [{ content: "import sys; print(1); sys.stderr.write('e'); sys.exit(7)" }] });
-	assert.deepEqual([r.code, r.status, r.stdout, r.stderr, r.output], [7, "RE", "1\n", "e", "1\ne"]);
+	assert.deepEqual([r.code, r.status, r.stdout, r.stderr, r.output, r.message], [7, "RE", "1\n", "e", "1\ne", "Exited with error status 7"]);
 });
 see("wrapper: a signal", async () => {
 	const { run: r } = await run({ language: "python", files: [{ content: "import os; os.kill(os.getpid(), 11)" }] });
-	assert.deepEqual([r.code, r.signal, r.status], [null, "SIGSEGV", "SG"]);
+	assert.deepEqual([r.code, r.signal, r.status, r.message], [null, "SIGSEGV", "SG", "Caught fatal signal 11"]);
 });
 see("wrapper: time is over", async () => {
 	const { run: r } = await run({ language: "python", files: [{ content: "import time; print('x', flush=True); time.sleep(9)" }], runTimeout: 300, run_timeout: 300 });

@@ -43,9 +43,10 @@ ROWS = [
 	("nodejs", {"language": "nodejs", "code": "console.log(1 + 1)"}, 200, good("2\n")),
 	("as Dify wraps a function", python(WRAPPED), 200, good(like(r'^<<RESULT>>\{\n    "result": "\\u00fc\\u00fc"\n\}<<RESULT>>\n$'))),
 	("the same in JavaScript", {"language": "nodejs", "code": WRAPPED_JS, "preload": "", "enable_network": True}, 200, good('<<RESULT>>{"result":"üü"}<<RESULT>>\n')),
-	("nothing", python(""), 200, good("")),
+	("a blank line", python("\n"), 200, good("")),
 	("stderr is no error", python("import sys; sys.stderr.write('w')"), 200, good("", stderr="w")),
-	("an exit code", python("import sys; print(1); sys.exit(3)"), 200, good("1\n", error="process exited with code 3\n", exit_code=3)),
+	("an exit code", python("import sys; print(1); sys.exit(3)"), 200, good("1\n", error="process exited with code 3", exit_code=3)),
+	("an exit code with details", python("import sys; sys.exit('why')"), 200, good("", error="process exited with code 1\nwhy\n", exit_code=1, stderr="why\n")),
 	("an exception", python("1 / 0"), 200, good("", error=like(r"^process exited with code 1\nTraceback(.|\n)*ZeroDivisionError"), exit_code=1, stderr=like("ZeroDivisionError"))),
 	("an exception of JavaScript", {"language": "nodejs", "code": "throw new Error('boo')"}, 200, good("", error=like("^process exited with code 1\n(.|\n)*boo"), exit_code=1, stderr=ANY)),
 	("a crash", python("import os; os.kill(os.getpid(), 11)"), 200, good("", error=like("^process exited with code -1\nkilled by SIGSEGV"), exit_code=-1)),
@@ -57,10 +58,11 @@ ROWS = [
 	("much", python("print('x' * 300000)"), 200, good("x" * 300000 + "\n")),
 	("bytes", python("import sys; sys.stdout.buffer.write(b'a\\xff')"), 200, good("a\ufffd")),
 	("input is empty", python("import sys; print(repr(sys.stdin.read()))"), 200, good("''\n")),
-	("another language", {"language": "ruby", "code": ""}, 400, bad(-400, "unsupported language")),
-	("its own names only", {"language": "python", "code": ""}, 400, bad(-400, "unsupported language")),
+	("another language", {"language": "ruby", "code": "1"}, 400, bad(-400, "unsupported language")),
+	("its own names only", {"language": "python", "code": "1"}, 400, bad(-400, "unsupported language")),
 	("no language", {"code": "1"}, 400, bad(-400, like("language"))),
 	("no code", {"language": "python3"}, 400, bad(-400, like("code"))),
+	("empty code is none", python(""), 400, bad(-400, like("code"))),
 	("code of another kind", {"language": "python3", "code": 1}, 400, bad(-400)),
 	("a flag of another kind", python("", enable_network="yes"), 400, bad(-400)),
 	("a list", [], 400, bad(-400)),
@@ -74,6 +76,8 @@ WHATEVER = [
 PLACES = [
 	("health", "GET", "/health", None, 200, b'"ok"'),
 	("packages", "GET", "/v1/sandbox/dependencies?language=python3", None, 200, {"code": 0, "message": "success", "data": {"dependencies": []}}),
+	("packages of a language that has none", "GET", "/v1/sandbox/dependencies?language=nodejs", None, 400, bad(-400, "unsupported language")),
+	("packages of no language", "GET", "/v1/sandbox/dependencies", None, 200, bad(-400, like("language"))),
 	("packages anew", "GET", "/v1/sandbox/dependencies/refresh?language=python3", None, 200, {"code": 0}),
 	("packages are not installed", "POST", "/v1/sandbox/dependencies/update", {"language": "python3"}, 200, bad(-400, like("nothing is installed"))),
 	("another method", "GET", RUN, None, 405, {"code": -405}),
@@ -107,4 +111,4 @@ def key(t):
 def late(t):
 	with serve(t, "dify", "--set", "execution_timeout_ms=300ms") as s:
 		a = ask(s, "POST", RUN, python("print(1, flush=True)\nimport time\ntime.sleep(20)"))
-		t.equal(answer(a, 200, good("1\n", error=like("^process exited with code -1\n"), exit_code=-1)), None, "an answer like any other", a)
+		t.equal(answer(a, 200, good("1\n", error=like("^process exited with code -1\nerror: timeout\n"), exit_code=-1)), None, "an answer like any other", a)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SandboxFusion: /run_code as trainers use it, cells of notebooks, judgements."""
 import base64
+import shutil
 
-from harness import case
+from harness import Skipped, case
 from table import ANY, answer, ask, check, like, serve
 
 RUN = "/run_code"
@@ -48,6 +49,9 @@ ROWS = [
 	("a language that is not here", {"language": "verilog", "code": ""}, 200, whole("SandboxError", None, message=like("language"))),
 	("files", python("print(open('a.txt').read(), open('d/b').read())", files={"a.txt": b64("A"), "d/b": b64("ü"), "no": None}), 200, whole("Success", result(0, "A ü\n"))),
 	("files come back", python("open('o.txt', 'w').write('out'); open('o.bin', 'wb').write(b'\\xff')", fetch_files=["o.txt", "./o.bin", "missing"]), 200, whole("Success", result(), files={"o.txt": b64("out"), "./o.bin": "/w=="})),
+	("of those that came, the ones that are there", python("import os; os.remove('b'); open('c', 'w').write('C')", files={"a": b64("A"), "b": b64("B"), "c": b64("c"), "d": b64("D")}, fetch_files=["a", "b", "c", "../x"]), 200,
+		whole("Success", result(), files={"a": b64("A"), "c": b64("C")})),
+	("base64 in lines", python("print(open('a').read())", files={"a": "aGFs\r\nbG8=\n"}), 200, whole("Success", result(0, "hallo\n"))),
 	("of a link nothing comes back", python("import os; os.symlink('nothing', 'l')", fetch_files=["l"]), 200, whole("Success", result(), files={})),
 	("a file that is no base64", python("", files={"a": "%"}), 200, whole("SandboxError", None, message=like("base64"))),
 	("bytes", python("import sys; sys.stdout.buffer.write(b'\\xff')"), 200, whole("Success", result(0, like(r"^\[DecodeError\]")))),
@@ -61,10 +65,14 @@ ROWS = [
 	("a size that is no whole number", python("", memory_limit_MB="1.5"), 422, invalid("int_parsing", "memory_limit_MB")),
 	("numbers as texts", python("print(1)", run_timeout="5", memory_limit_MB="256"), 200, whole("Success", result(stdout="1\n"))),
 	("files of another kind", python("", files=[]), 422, invalid("dict_type", "files")),
-	("files that are none", python("", files={"a": 1}), 422, invalid("dict_type", "files")),
+	("files that are none", python("", files={"a": 1, "b": "", "c": []}), 422, {"detail": [{"type": "string_type", "loc": ["body", "files", "a"], "input": 1}, {"loc": ["body", "files", "c"]}]}),
+	("names that are none", python("", fetch_files=["a", 1]), 422, {"detail": [{"type": "string_type", "loc": ["body", "fetch_files", 1]}]}),
+	("a size with a fraction", python("", memory_limit_MB=1.5), 422, invalid("int_from_float", "memory_limit_MB")),
+	("everything that is wrong", {"language": "klingon", "run_timeout": None}, 422, {"detail": [{"type": "missing", "loc": ["body", "code"], "input": {"language": "klingon"}}, {"type": "literal_error", "loc": ["body", "language"]}, {"type": "float_type"}]}),
 	("a list of another kind", python("", fetch_files="a"), 422, invalid("list_type", "fetch_files")),
-	("a list", [], 422, {"detail": [{"type": "model_attributes_type"}]}),
-	("no JSON", "{", 422, {"detail": [{"type": "json_invalid"}]}),
+	("a list", [], 422, {"detail": [{"type": "model_attributes_type", "loc": ["body"]}]}),
+	("no JSON", "{", 422, {"detail": [{"type": "json_invalid", "loc": ["body", 0], "msg": "JSON decode error"}]}),
+	("no body", None, 422, {"detail": [{"type": "missing", "loc": ["body"]}]}),
 ]
 
 
@@ -72,9 +80,25 @@ ROWS = [
 def rows(t):
 	with serve(t, "fusion") as s:
 		check(t, ROWS, lambda body, status, want: exact(ask(s, "POST", RUN, body), status, want))
-		check(t, [("no datasets", "GET", "/list_datasets", 200, b"[]"), ("prompts of one", "POST", "/get_prompts", 400, {"detail": like("provided_data")}),
+		check(t, [("no datasets", "GET", "/list_datasets", 200, b"[]"), ("prompts of one", "POST", "/get_prompts", 400, {"detail": like("provided_data")}), ("metrics of one", "POST", "/get_metrics", 400, {"detail": ANY}),
 			("ping", "GET", "/v1/ping", 200, b'"pong"'), ("another method", "GET", RUN, 405, {"detail": "Method Not Allowed"})],
 			lambda method, path, status, want: answer(ask(s, method, path), status, want))
+
+
+OF_SOME = [
+	("php", "PHP without its tag", {"language": "php", "code": " echo 1 + 1;"}, whole("Success", result(0, "2"))),
+	("java", "Java is compiled", {"language": "java", "code": "class Main { public static void main(String[] a) { System.out.println(3); } }", "run_timeout": 30}, whole("Success", result(0, "3\n"), result())),
+	("java", "Java that does not compile", {"language": "java", "code": "class Main { int f() { return x; } }", "run_timeout": 30}, whole("Failed", None, result(1, "", like("cannot find symbol")))),
+]
+
+
+@case("SandboxFusion: languages that not every host has")
+def of_some(t):
+	there = [row for row in OF_SOME if shutil.which(row[0])]
+	if not there:
+		raise Skipped("needs php or java")
+	with serve(t, "fusion") as s:
+		check(t, [row[1:] for row in there], lambda body, want: exact(ask(s, "POST", RUN, body), 200, want))
 
 
 def exact(reply, status, want):
@@ -110,6 +134,7 @@ CELLS = [
 	("files", {"cells": ["print(open('d/a').read()); _ = open('o', 'wb').write(b'\\xff')"], "files": {"d/a": b64("ü"), "no": None}, "fetch_files": ["o", "./d/a", "none"]}, 200,
 		notebook([cell("ü\n")], files={"o": "/w==", "./d/a": b64("ü")})),
 	("a cell's time", {"cells": ["while True: pass", "print(2)"], "cell_timeout": 0.3}, 200, notebook([cell(error=["TimeoutError"]), cell("2\n")])),
+	("the time of all, in the last one", {"cells": ["import time; time.sleep(9)"], "total_timeout": 0.5}, 200, notebook([ANY], "Failed", "TimeLimitExceeded")),
 	("the time of all", {"cells": ["import time; time.sleep(9)", "print(3)"], "total_timeout": 0.5}, 200, notebook([ANY], "Failed", "TimeLimitExceeded")),
 	("a kernel that dies", {"cells": ["import os; os._exit(3)", "print(4)"]}, 200, notebook([cell(error=["DeadKernelError"]), cell("4\n")])),
 	("code that is blocked", {"cells": ["import os\nos.system('rm -rf /')", "print(5)"]}, 200, notebook([cell(error=["BlockedByPolicy"]), cell("5\n")])),
@@ -120,7 +145,7 @@ CELLS = [
 	("a file that is no base64", {"cells": ["1"], "files": {"a": "%"}}, 200, {"status": "SandboxError", "message": like("base64"), "driver": None}),
 	("another kernel", {"cells": [], "kernel": "ir"}, 422, invalid("literal_error", "kernel")),
 	("no list of cells", {}, 422, invalid("missing", "cells")),
-	("cells of another kind", {"cells": [1]}, 422, invalid("list_type", "cells")),
+	("cells of another kind", {"cells": [1]}, 422, {"detail": [{"type": "string_type", "loc": ["body", "cells", 0]}]}),
 ]
 
 

@@ -103,6 +103,7 @@ def broken(t):
 		check(t, WHATEVER, lambda body, headers, status, want: post(s, body, headers, status, want))
 		reply = ask(s, "GET", "/mcp", None, {"Accept": "text/event-stream"})
 		t.equal((reply.status, reply.headers.get("allow")), (405, "POST, DELETE"), "GET", reply)
+		t.equal(answer(ask(s, "POST", "/mcp/", INITIALIZE, BOTH), 200, {"id": 0}), None, "an address with a slash at its end")
 		t.equal(ask(s, "DELETE", "/mcp").status, 405, "DELETE without a session")
 		t.equal(ask(s, "PUT", "/mcp", "").status, 405, "PUT")
 
@@ -135,6 +136,8 @@ def legacy(t):
 			("an unknown method", request("nope"), session, 200, error("method")),
 			("a method of the other era", request("server/discover"), session, 400, error("params")),
 			("a page that is none", request("tools/list", {"cursor": "x"}), session, 200, error("params")),
+			("the first page, by name", request("tools/list", {"cursor": None}), session, 200, {"result": {"tools": ANY}}),
+			("no arguments, by name", request("tools/call", {"name": "list_languages", "arguments": None}), session, 200, {"result": {"structuredContent": {"languages": ANY}}}),
 			("an unknown tool", unknown("nope"), session, 200, error("params")),
 			("a tool that needs a project", unknown("write_file"), session, 200, error("params")),
 			("arguments that are none", request("tools/call", {"name": "run_code", "arguments": []}), session, 200, error("params")),

@@ -362,6 +362,8 @@ def asking(t):
 		t.check(len(c.good("explain_policy")["settings"]) > 50, "all settings")
 		c.bad("explain_policy", "no setting", setting="nonsense")
 		t.check(any(x["name"] == "python" and x["installed"] for x in c.good("list_languages")["languages"]), "languages")
+		for method, params in (("tools/call", {"name": "list_languages", "arguments": None}), ("tools/list", {"cursor": None}), ("resources/list", {"cursor": None})):
+			t.check("result" in c.request(method, params), f"{method}: null is none")
 		policy = json.loads(c.request("resources/read", {"uri": "brig://policy"})["result"]["contents"][0]["text"])
 		t.check(policy["settings"], "the policy by its address")
 		receipt = t.path("receipt")

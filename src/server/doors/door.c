@@ -131,6 +131,14 @@ static bool cut_key(const char *bytes, struct http1_text *path, struct http1_tex
 	return true;
 }
 
+/* "/mcp/" is "/mcp": base addresses are often configured with a slash at their end, and the originals take them. */
+static struct http1_text without_slash(const char *bytes, struct http1_text path)
+{
+	if (path.len > 1 && bytes[path.at + path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
 static bool make_call(struct client *c, const struct door_route *row, const struct route_match *m)
 {
 	struct door_call *call = calloc(1, sizeof(*call));
@@ -158,6 +166,7 @@ static bool find_row(struct client *c, const char *bytes, const struct http1_hea
 	(void)cut_key(bytes, &path, &key);
 	if (path.len == 0 || bytes[path.at] != '/')
 		return false;
+	path = without_slash(bytes, path);
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		bool is_path = false;
 

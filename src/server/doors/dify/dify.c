@@ -51,17 +51,22 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-/* Explains the failure, followed by the program's stderr. */
+/* Explains the failure, followed by the program's stderr; details are on lines of their own, as in the original. */
 static json_t *error_text(const json_t *result, long code)
 {
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
 	const char *verdict = text_of(result, "verdict");
 	json_t *errors = door_output(result, "stderr");
+	bool is_own = str_eq(verdict, "error");
 
-	(void)buf_addf(&text, "process exited with code %ld\n", code);
+	(void)buf_addf(&text, "process exited with code %ld", code);
+	if (!is_own || json_string_length(errors) > 0)
+		(void)buf_adds(&text, "\n");
+	if (str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit"))
+		(void)buf_adds(&text, "error: timeout\n"); /* how the original says it */
 	if (str_eq(verdict, "blocked"))
 		door_findings_text(result, &text);
-	else if (!str_eq(verdict, "error"))
+	else if (!is_own)
 		(void)buf_addf(&text, "%s\n", text_of(result, "reason"));
 	(void)buf_add(&text, json_string_value(errors), json_string_length(errors));
 	json_decref(errors);
@@ -92,14 +97,19 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	json_decref(result);
 }
 
-/* NULL: the request is well-formed. */
+static bool is_given(const json_t *doc, const char *name)
+{
+	return json_string_length(json_object_get(doc, name)) > 0;
+}
+
+/* NULL: the request is well-formed.  An empty string counts as absent. */
 static const char *wrong_with(const json_t *doc)
 {
 	const json_t *preload = json_object_get(doc, "preload"), *network = json_object_get(doc, "enable_network");
 
-	if (!json_is_string(json_object_get(doc, "language")))
+	if (!is_given(doc, "language"))
 		return "language is required as a string";
-	if (!json_is_string(json_object_get(doc, "code")))
+	if (!is_given(doc, "code"))
 		return "code is required as a string";
 	if (preload && !json_is_null(preload) && !json_is_string(preload))
 		return "preload must be a string";
@@ -147,9 +157,18 @@ void dify_run(struct client *c)
 
 /* ---- dependencies -------------------------------------------------------------------------------------------- */
 
+/* Some callers name the language in a JSON body of the GET, which nothing here reads: to them the list is python3's. */
 static void list(struct client *c)
 {
-	reply(c, 200, 0, "success", json_pack("{s:[]}", "dependencies"));
+	char language[32] = "";
+
+	(void)door_query(c, "language", language, sizeof(language));
+	if (!*language && !*c->req->content_type)
+		reply(c, 200, -400, "language is required as a string", NULL);
+	else if (*language && !str_eq(language, "python3"))
+		reply(c, 400, -400, "unsupported language", NULL);
+	else
+		reply(c, 200, 0, "success", json_pack("{s:[]}", "dependencies"));
 }
 
 void dify_dependencies(struct client *c)

@@ -23,13 +23,14 @@
 #define CODE_MEMORY 137
 #define CODE_OTHER  123
 
+/* Of languages without a step for it, those with a true at the end are compiled as they start. */
 static const struct fusion_language languages[] = {
 	{ "python", "python", false },
 	{ "cpp", "cpp", true },
 	{ "nodejs", "javascript", false },
 	{ "go", "go", true },
 	{ "go_test", NULL, false },
-	{ "java", "java", false },
+	{ "java", "java", true, true },
 	{ "php", "php", false },
 	{ "csharp", NULL, false },
 	{ "bash", "bash", false },
@@ -102,116 +103,21 @@ const struct fusion_language *fusion_language_of(const char *name)
 	return NULL;
 }
 
-void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input)
+static bool is_language(const json_t *v)
 {
-	door_reply(c, 422,
-		   json_pack("{s:[{s:s, s:[s, s], s:s, s:o}]}", "detail", "type", type, "loc", "body", field, "msg",
-			     msg, "input", input ? input : json_null()));
-}
-
-bool fusion_is_text(const json_t *v)
-{
-	return json_is_string(v);
-}
-
-bool fusion_is_maybe_text(const json_t *v)
-{
-	return json_is_string(v) || json_is_null(v);
-}
-
-bool fusion_is_number(const json_t *v)
-{
-	return json_is_number(v);
-}
-
-bool fusion_is_files(const json_t *v)
-{
-	const json_t *item;
-	const char *key;
-
-	json_object_foreach((json_t *)(uintptr_t)v, key, item) if (!fusion_is_maybe_text(item)) return false;
-	return json_is_object(v);
-}
-
-bool fusion_is_list(const json_t *v)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(v, i, item) if (!json_is_string(item)) return false;
-	return json_is_array(v);
-}
-
-bool fusion_is_maybe_number(const json_t *v)
-{
-	return json_is_number(v) || json_is_null(v);
-}
-
-bool fusion_is_object(const json_t *v)
-{
-	return json_is_object(v);
+	return json_is_string(v) && fusion_language_of(json_string_value(v));
 }
 
 static const struct fusion_member members[] = {
 	{ "code", true, fusion_is_text, "string_type", "Input should be a valid string" },
-	{ "language", true, fusion_is_text, "string_type", "Input should be a valid string" },
+	{ "language", true, is_language, "literal_error", "Input should be the name of a language that is known" },
 	{ "compile_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
 	{ "run_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
-	{ "memory_limit_MB", false, fusion_is_number, "int_type", "Input should be a valid integer" },
+	{ "memory_limit_MB", false, fusion_is_whole, "int_type", "Input should be a valid integer" },
 	{ "stdin", false, fusion_is_maybe_text, "string_type", "Input should be a valid string" },
 	{ "files", false, fusion_is_files, "dict_type", "Input should be a valid dictionary" },
 	{ "fetch_files", false, fusion_is_list, "list_type", "Input should be a valid list" },
 };
-
-/*
- * The original accepts numbers written as strings, so convert them. False: the string is not a number, and the request
- * was answered. The member's type tells integers from reals.
- */
-static bool read_number(struct client *c, json_t *doc, const struct fusion_member *row, json_t *value)
-{
-	bool is_whole = str_eq(row->type, "int_type");
-	const char *text = json_string_value(value);
-	double number;
-	char *end;
-
-	if ((row->is != fusion_is_number && row->is != fusion_is_maybe_number) || !text)
-		return true;
-	number = strtod(text, &end);
-	if (end > text && *end == '\0' && isfinite(number) && (!is_whole || number == trunc(number))) {
-		(void)json_object_set_new(doc, row->name, json_real(number));
-		return true;
-	}
-	fusion_refuse(c, is_whole ? "int_parsing" : "float_parsing", row->name,
-		      is_whole ? "Input should be a valid integer, unable to parse string as an integer"
-			       : "Input should be a valid number, unable to parse string as a number",
-		      json_incref(value));
-	return false;
-}
-
-bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *rows, size_t n)
-{
-	if (!json_is_object(doc)) {
-		fusion_refuse(c, "model_attributes_type", "",
-			      "Input should be a valid dictionary or object to extract fields from", json_incref(doc));
-		return false;
-	}
-	for (size_t k = 0; k < n; k++) {
-		json_t *value = json_object_get(doc, rows[k].name);
-
-		if (!value && rows[k].must) {
-			fusion_refuse(c, "missing", rows[k].name, "Field required", json_object());
-			return false;
-		}
-		if (value && !read_number(c, doc, &rows[k], value))
-			return false;
-		value = json_object_get(doc, rows[k].name);
-		if (value && !rows[k].is(value)) {
-			fusion_refuse(c, rows[k].type, rows[k].name, rows[k].msg, json_incref(value));
-			return false;
-		}
-	}
-	return true;
-}
 
 /* False: the request was answered. */
 static bool check(struct client *c, struct job *job)
@@ -219,9 +125,6 @@ static bool check(struct client *c, struct job *job)
 	if (!fusion_check(c, job->doc, members, ARRAY_LEN(members)))
 		return false;
 	job->language = fusion_language_of(fusion_text(job->doc, "language"));
-	if (!job->language)
-		fusion_refuse(c, "literal_error", "language", "Input should be a language that is known",
-			      json_incref(json_object_get(job->doc, "language")));
 	return job->language != NULL;
 }
 
@@ -307,36 +210,94 @@ static json_t *stage(const json_t *result, bool is_late)
 	return fusion_stage(is_late, ms / 1000, code_of(result), fusion_output(result, "stdout"), errors_of(result));
 }
 
-/* Those of the requested files that exist: requested name to content in base64. */
-static json_t *fetched(const json_t *wanted, const json_t *result)
+static const char *plain_name(const char *path)
 {
-	const json_t *artifacts = json_object_get(result, "artifacts");
-	json_t *files = json_object(), *name, *artifact;
-	size_t i, k;
+	return strncmp(path, "./", 2) == 0 ? path + 2 : path;
+}
 
-	json_array_foreach(wanted, i, name) json_array_foreach(artifacts, k, artifact)
+/* The content of a file that the program has made or changed, in base64; NULL: there is none. */
+static json_t *made(const json_t *result, const char *name)
+{
+	json_t *artifacts = json_object_get(result, "artifacts"), *artifact, *content;
+	AUTO_FREE char *coded = NULL;
+	size_t i, len;
+
+	json_array_foreach(artifacts, i, artifact)
 	{
-		const char *path = fusion_text(artifact, "path"), *own = json_string_value(name);
-		json_t *content = json_object_get(artifact, "content");
-		bool is_text = str_eq(fusion_text(artifact, "content_encoding"), "utf-8");
-		AUTO_FREE char *coded = NULL;
+		content = json_object_get(artifact, "content");
+		if (!str_eq(fusion_text(artifact, "path"), name) || !json_is_string(content))
+			continue;
+		if (!str_eq(fusion_text(artifact, "content_encoding"), "utf-8"))
+			return json_incref(content);
+		len = json_string_length(content);
+		coded = malloc(base64_len(len) + 1);
+		if (coded)
+			base64_put(coded, json_string_value(content), len);
+		return coded ? json_stringn(coded, base64_len(len)) : NULL;
+	}
+	return NULL;
+}
 
-		if (!str_eq(path, strncmp(own, "./", 2) == 0 ? own + 2 : own) || !json_is_string(content))
-			continue;
-		if (!is_text) {
-			(void)json_object_set(files, own, content);
-			continue;
-		}
-		coded = malloc(base64_len(json_string_length(content)) + 1);
-		if (!coded)
-			continue;
-		base64_put(coded, json_string_value(content), json_string_length(content));
-		(void)json_object_set_new(files, own, json_stringn(coded, base64_len(json_string_length(content))));
+static bool is_deleted(const json_t *result, const char *name)
+{
+	const json_t *changes = json_object_get(result, "changes"), *change;
+	size_t i;
+
+	json_array_foreach(changes, i, change)
+	{
+		const char *path = fusion_text(change, "path");
+		size_t len = strlen(path);
+
+		if (str_eq(fusion_text(change, "change"), "deleted") && strncmp(path, name, len) == 0 &&
+		    (name[len] == '\0' || name[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* One that came with the request and is as it came. */
+static json_t *kept(const json_t *request, const json_t *result, const char *name)
+{
+	json_t *files = json_object_get(request, "files"), *content;
+	const char *path;
+
+	json_object_foreach(files, path, content) if (str_eq(plain_name(path), name) && json_is_string(content) &&
+						      !is_deleted(result, name)) return json_incref(content);
+	return NULL;
+}
+
+/* Of the files that were asked for, those that there are: the name as it was asked for, and the content in base64. */
+static json_t *fetched(const json_t *request, const json_t *result)
+{
+	const json_t *wanted = json_object_get(request, "fetch_files"), *name;
+	json_t *files = json_object();
+	size_t i;
+
+	json_array_foreach(wanted, i, name)
+	{
+		const char *own = json_string_value(name);
+		json_t *content = made(result, plain_name(own));
+
+		if (!content)
+			content = kept(request, result, plain_name(own));
+		if (content)
+			(void)json_object_set_new(files, own, content);
 	}
 	return files;
 }
 
-json_t *fusion_response(const struct fusion_language *language, const json_t *fetch, const json_t *result)
+/* What Java says of a program that it could not compile before it would have started it. */
+static bool is_compiler_error(const struct fusion_language *language, const json_t *result)
+{
+	static const char last[] = "error: compilation failed\n";
+	const char *errors = fusion_text(result, "stderr");
+	size_t len = strlen(errors), n = strlen(last);
+
+	return language->at_start && str_eq(fusion_text(result, "verdict"), "error") && len >= n &&
+	       str_eq(errors + len - n, last) && !*fusion_text(result, "stdout");
+}
+
+json_t *fusion_response(const struct fusion_language *language, const json_t *request, const json_t *result)
 {
 	static const char *const ours[] = { "refused", "violated", "failed", "cancelled" };
 	const char *verdict = fusion_text(result, "verdict");
@@ -347,11 +308,11 @@ json_t *fusion_response(const struct fusion_language *language, const json_t *fe
 		if (str_eq(verdict, ours[i]))
 			return trouble(fusion_text(result, "reason"));
 	one = stage(result, is_late);
-	if (str_eq(fusion_text(result, "step"), "compile"))
+	if (str_eq(fusion_text(result, "step"), "compile") || is_compiler_error(language, result))
 		return response("Failed", "", one, json_null(), json_object());
 	return response(str_eq(verdict, "ok") ? "Success" : "Failed", "",
 			language->compiles ? fusion_stage(false, 0, 0, json_string(""), json_string("")) : json_null(),
-			one, fetched(fetch, result));
+			one, fetched(request, result));
 }
 
 bool fusion_is_ours(const json_t *doc)
@@ -369,20 +330,34 @@ static void on_result(struct client *c, unsigned status, const struct message *m
 	else if (status != 200)
 		fusion_error(c, status, door_answer_message(result));
 	else
-		door_reply(c, 200, fusion_response(job->language, json_object_get(job->doc, "fetch_files"), result));
+		door_reply(c, 200, fusion_response(job->language, job->doc, result));
 	json_decref(result);
 }
 
 /* ---- the run --------------------------------------------------------------------------------------------------- */
 
+ssize_t fusion_bytes(const json_t *content, char **ret)
+{
+	const char *text = json_string_value(content);
+	size_t len = json_string_length(content), n = 0;
+	AUTO_FREE char *plain = malloc(len + 1);
+	ssize_t size;
+
+	for (size_t i = 0; plain && i < len; i++)
+		if (!strchr(" \t\r\n", text[i]) || !text[i])
+			plain[n++] = text[i];
+	*ret = plain ? malloc(n / 4 * 3 + 1) : NULL;
+	size = *ret ? base64_get(*ret, plain, n) : -1;
+	return size;
+}
+
 static bool add_file(struct buf *tar, const char *path, const json_t *content)
 {
-	size_t len = json_string_length(content);
-	AUTO_FREE char *bytes = malloc(len / 4 * 3 + 1);
-	ssize_t n = bytes ? base64_get(bytes, json_string_value(content), len) : -1;
+	AUTO_FREE char *bytes = NULL;
+	ssize_t n = fusion_bytes(content, &bytes);
 	struct bytes what = { bytes, n < 0 ? 0 : (size_t)n };
 
-	return n >= 0 && *path && ustar_add_file(tar, strncmp(path, "./", 2) == 0 ? path + 2 : path, &what);
+	return n >= 0 && *path && ustar_add_file(tar, plain_name(path), &what);
 }
 
 int fusion_files(const json_t *doc, const char **ret_why)
@@ -405,6 +380,22 @@ int fusion_files(const json_t *doc, const char **ret_why)
 	return fd < 0 ? FD_NONE : fd;
 }
 
+void fusion_put_code(struct buf *fields, const struct fusion_language *language, const char *code, size_t len)
+{
+	static const char tag[] = "<?php";
+	size_t blanks = strspn(code, " \t\r\n\v\f");
+	AUTO_BUF tagged = BUF_INIT(message_max_bytes(FIELD_code));
+
+	if (!str_eq(language->theirs, "php") || strncmp(code + blanks, tag, strlen(tag)) == 0 ||
+	    len - blanks + sizeof(tag) > message_max_bytes(FIELD_code)) {
+		message_put_bytes(fields, FIELD_code, code, len);
+		return;
+	}
+	(void)buf_addf(&tagged, "%s\n", tag);
+	(void)buf_add(&tagged, code + blanks, len - blanks);
+	message_put_bytes(fields, FIELD_code, buf_str(&tagged), tagged.len);
+}
+
 void fusion_put_limits(struct buf *fields, const json_t *time, double usual, const json_t *memory)
 {
 	double seconds = json_is_number(time) ? json_number_value(time) : usual, mb = json_number_value(memory);
@@ -425,6 +416,15 @@ static void put_compiler_time(struct buf *fields, const json_t *time)
 		door_put_option(fields, "compile_timeout_ms", (uint64_t)(seconds * 1000));
 }
 
+/* Nothing that lies there comes back, but the program runs. */
+static bool leads_out(const char *path)
+{
+	for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/')
+		if (at[0] == '.' && at[1] == '.' && (at[2] == '/' || !at[2]))
+			return true;
+	return false;
+}
+
 static void put_fetched(const json_t *doc, struct buf *fields)
 {
 	const json_t *list = json_object_get(doc, "fetch_files"), *name;
@@ -434,8 +434,9 @@ static void put_fetched(const json_t *doc, struct buf *fields)
 	{
 		const char *path = json_string_value(name);
 
-		if (i < FETCH_MAX && *path && strlen(path) == json_string_length(name) && strlen(path) < 1024)
-			message_put_text(fields, FIELD_artifact, strncmp(path, "./", 2) == 0 ? path + 2 : path);
+		if (i < FETCH_MAX && *path && strlen(path) == json_string_length(name) && strlen(path) < 1024 &&
+		    !leads_out(path))
+			message_put_text(fields, FIELD_artifact, plain_name(path));
 	}
 }
 
@@ -457,7 +458,7 @@ static void run(struct client *c, const struct job *job)
 	}
 	message_put_number(fields, FIELD_kind, BRIG_KIND_CODE);
 	message_put_text(fields, FIELD_language, job->language->ours);
-	message_put_bytes(fields, FIELD_code, json_string_value(code), json_string_length(code));
+	fusion_put_code(fields, job->language, json_string_value(code), json_string_length(code));
 	if (json_is_string(input))
 		message_put_bytes(fields, FIELD_input, json_string_value(input), json_string_length(input));
 	fusion_put_limits(fields, json_object_get(job->doc, "run_timeout"), TIME_USUAL,
@@ -481,7 +482,7 @@ void fusion_run(struct client *c)
 	c->req->call->release = job_free;
 	job->doc = door_json(c, &err);
 	if (!job->doc)
-		fusion_refuse(c, "json_invalid", "0", err.msg, json_object());
+		fusion_refuse_body(c, err.msg);
 	else if (check(c, job))
 		run(c, job);
 }

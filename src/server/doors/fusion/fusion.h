@@ -3,6 +3,7 @@
  * SandboxFusion: programs, notebooks and judgements.
  *
  *	fusion    /run_code: validation of requests, conversion of results
+ *	check     members of requests: their types, and how errors are reported
  *	jupyter   /run_jupyter: cells of a notebook, run one after another in a session of their own
  *	submit    /submit: a model's answer, judged by tests in the request, as a batch
  *	extract   extraction of the code from a model's answer
@@ -16,6 +17,7 @@
 struct fusion_language {
 	const char *theirs, *ours;
 	bool compiles;
+	bool at_start; /* as the program starts, in one step with it */
 };
 
 /* NULL: SandboxFusion has no such language. */
@@ -31,6 +33,7 @@ struct fusion_member {
 bool fusion_is_text(const json_t *v);
 bool fusion_is_maybe_text(const json_t *v);
 bool fusion_is_number(const json_t *v);
+bool fusion_is_whole(const json_t *v);
 bool fusion_is_maybe_number(const json_t *v);
 bool fusion_is_files(const json_t *v);
 bool fusion_is_list(const json_t *v);
@@ -40,9 +43,11 @@ bool fusion_is_object(const json_t *v);
 bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *members, size_t n);
 /* Answers an invalid request with 422; takes the input. */
 void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input);
+/* The answer to a body that is no JSON, or none at all. */
+void fusion_refuse_body(struct client *c, const char *why);
 
-/* Converts an execution result to a response of /run_code; fetch: names of the requested files, may be NULL. */
-json_t *fusion_response(const struct fusion_language *language, const json_t *fetch, const json_t *result);
+/* Converts an execution result to a response of /run_code; request: names the files to fetch, may be NULL. */
+json_t *fusion_response(const struct fusion_language *language, const json_t *request, const json_t *result);
 /* True if the response reports a failure of the service (SandboxError). */
 bool fusion_is_ours(const json_t *response);
 /* The string member of that name, or "". */
@@ -58,6 +63,10 @@ json_t *fusion_output(const json_t *result, const char *stream);
  */
 void fusion_put_limits(struct buf *fields, const json_t *seconds, double usual, const json_t *megabytes);
 int fusion_files(const json_t *files, const char **ret_why);
+/* The code; of PHP with the tag that it may lack. */
+void fusion_put_code(struct buf *fields, const struct fusion_language *language, const char *code, size_t len);
+/* The bytes of a file in base64, which may have line ends in it; *ret is for free().  -1: it is none. */
+ssize_t fusion_bytes(const json_t *content, char **ret);
 
 /* extract.c: the code in a model's answer; the caller frees it. NULL: no memory. */
 char *fusion_extract(const char *completion, const char *language);

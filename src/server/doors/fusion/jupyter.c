@@ -258,6 +258,12 @@ static void add_cell(struct notebook *n, const json_t *result)
 
 static void run_next(struct client *c);
 
+static void end_late(struct client *c)
+{
+	notebook_of(c)->is_late = true;
+	end_session(c);
+}
+
 static void on_ran(struct client *c, unsigned status, const struct message *m)
 {
 	struct notebook *n = notebook_of(c);
@@ -277,7 +283,11 @@ static void on_ran(struct client *c, unsigned status, const struct message *m)
 	} else {
 		add_cell(n, result);
 		n->cell++;
-		run_next(c);
+		/* A cell that had all the time that was left has used up the notebook's, though it be the last one. */
+		if (str_eq(verdict, "timeout") && c->front->now_ns - n->began_ns >= n->total_ms * NS_PER_MS)
+			end_late(c);
+		else
+			run_next(c);
 	}
 	json_decref(result);
 }
@@ -305,8 +315,7 @@ static void run_next(struct client *c)
 		return;
 	}
 	if (left == 0) {
-		n->is_late = true;
-		end_session(c);
+		end_late(c);
 		return;
 	}
 	fields = door_fields(c);
@@ -359,8 +368,7 @@ static void put_next(struct client *c)
 		return;
 	}
 	content = json_object_iter_value(n->file);
-	bytes = malloc(json_string_length(content) / 4 * 3 + 1);
-	len = bytes ? base64_get(bytes, json_string_value(content), json_string_length(content)) : -1;
+	len = fusion_bytes(content, &bytes);
 	fd = len >= 0 ? sealed_make("file", bytes, (size_t)len) : FD_NONE;
 	if (fd < 0 || !place_of(json_object_iter_key(n->file), place)) {
 		fail(c, "a file has no name, is no base64 or too long");
@@ -414,7 +422,7 @@ static bool check(struct client *c, json_t *doc)
 		{ "cells", true, fusion_is_list, "list_type", "Input should be a valid list" },
 		{ "cell_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
 		{ "total_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
-		{ "memory_limit_MB", false, fusion_is_number, "int_type", "Input should be a valid integer" },
+		{ "memory_limit_MB", false, fusion_is_whole, "int_type", "Input should be a valid integer" },
 		{ "kernel", false, fusion_is_text, "literal_error", "Input should be 'python3'" },
 		{ "files", false, fusion_is_files, "dict_type", "Input should be a valid dictionary" },
 		{ "fetch_files", false, fusion_is_list, "list_type", "Input should be a valid list" },
@@ -451,7 +459,7 @@ void fusion_jupyter(struct client *c)
 	n->files = json_object();
 	n->doc = door_json(c, &err);
 	if (!n->doc)
-		fusion_refuse(c, "json_invalid", "0", err.msg, json_object());
+		fusion_refuse_body(c, err.msg);
 	else if (check(c, n->doc))
 		begin(c, n);
 }

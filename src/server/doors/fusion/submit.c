@@ -295,7 +295,7 @@ static void put_program(const struct submission *s, const char *code, double usu
 
 	message_put_number(fields, FIELD_kind, BRIG_KIND_CODE);
 	message_put_text(fields, FIELD_language, s->language->ours);
-	message_put_bytes(fields, FIELD_code, code, strlen(code));
+	fusion_put_code(fields, s->language, code, strlen(code));
 	fusion_put_limits(fields, json_number_value(time) > 0 ? time : NULL, usual, NULL);
 }
 
@@ -566,7 +566,7 @@ void fusion_submit(struct client *c)
 	c->req->call->release = submission_free;
 	s->doc = door_json(c, &err);
 	if (!s->doc)
-		fusion_refuse(c, "json_invalid", "0", err.msg, json_object());
+		fusion_refuse_body(c, err.msg);
 	else if (fusion_check(c, s->doc, members, ARRAY_LEN(members)) &&
 		 fusion_check(c, config_of(s), settings, ARRAY_LEN(settings)))
 		begin(c);

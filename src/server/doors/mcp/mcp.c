@@ -112,7 +112,9 @@ static void on_ping(struct client *c)
 /* Lists have one page. */
 static void answer_list(struct client *c, const char *name, json_t *list)
 {
-	if (json_object_get(mcp_request_of(c)->m.params, "cursor")) {
+	const json_t *cursor = json_object_get(mcp_request_of(c)->m.params, "cursor");
+
+	if (cursor && !json_is_null(cursor)) {
 		mcp_refuse(c, 200, RPC_PARAMS, "there is no such page: leave cursor out", NULL);
 		json_decref(list);
 	} else {

@@ -351,7 +351,7 @@ void mcp_call_tool(struct client *c)
 	for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
 		if (str_eq(tools[i].name, name))
 			r->tool = &tools[i];
-	r->args = args ? json_incref(args) : json_object();
+	r->args = args && !json_is_null(args) ? json_incref(args) : json_object();
 	if (!name)
 		mcp_refuse(c, 200, RPC_PARAMS, "tools/call needs a name", NULL);
 	else if (!r->tool || !schema)

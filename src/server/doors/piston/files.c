@@ -99,6 +99,22 @@ const char *piston_usable_name(const json_t *language, const json_t *file)
 	return base && is_source(language, base) && strlen(base) <= message_max_bytes(FIELD_file_name) ? base : NULL;
 }
 
+/* Of files of one name the last one is what lies there, or the entry if it is among them. */
+static bool is_superseded(const struct piston_job *job, size_t index)
+{
+	const json_t *files = json_object_get(job->doc, "files"), *file;
+	const char *name = given_name(json_array_get(files, index)), *other;
+	size_t i;
+
+	json_array_foreach(files, i, file)
+	{
+		other = given_name(file);
+		if (index != job->entry && (i == job->entry || i > index) && name && other && str_eq(other, name))
+			return true;
+	}
+	return false;
+}
+
 /* ---- contents -------------------------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
@@ -249,27 +265,40 @@ static int put_compiled(const struct piston_job *job, struct buf *tar, struct bu
 	{
 		if (rc == 0)
 			rc = check_name(file, err);
-		if (rc == 0 && i != job->entry)
+		if (rc == 0 && i != job->entry && !is_superseded(job, i))
 			rc = put_other(job, i, path, tar, fields, err);
 	}
 	return rc;
 }
 
-/* The entry is passed as the code; it is also stored as a file if its name differs from the code's file name. */
+/* "src/main.py": a path in a folder that needs no cleaning. */
+static bool is_in_folder(const char *name)
+{
+	return strchr(name, '/') && strlen(name) <= PATH_MAX_BYTES && !strstr(name, "//") && !strstr(name, "/./");
+}
+
+/*
+ * The entry is passed as the code; it is also stored as a file if its name differs from the code's file name.  An entry in
+ * a folder runs where it lies, because interpreters look beside it for what it imports.
+ */
 static int put_plain(const struct piston_job *job, struct buf *tar, struct buf *fields, struct brig_error *err)
 {
 	const json_t *files = json_object_get(job->doc, "files"), *file;
+	const char *entry_name = given_name(json_array_get(files, job->entry));
 	char usual[32];
 	size_t i;
 
 	message_put_text(fields, FIELD_file_name, job->file_name);
+	if (job->file_name && is_in_folder(entry_name))
+		message_put_text(fields, FIELD_source_path, entry_name);
 	json_array_foreach(files, i, file)
 	{
 		const char *name = given_name(file);
 
 		if (check_name(file, err) < 0)
 			return -err->code;
-		if (i == job->entry && (!name || (job->file_name && str_eq(name, job->file_name))))
+		if (is_superseded(job, i) ||
+		    (i == job->entry && (!name || (job->file_name && str_eq(name, job->file_name)))))
 			continue;
 		if (add_file(tar, name_of(file, i, usual), file, err) < 0)
 			return -err->code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/doors/piston/job.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -241,6 +242,28 @@ static json_t *stage_errors(const json_t *result, const struct ending *end)
 	return json_stringn(buf_str(&text), str_utf8_prefix(buf_str(&text), text.len));
 }
 
+/* 0: none, or one of those that have no name of their own. */
+static int signal_number(const char *name)
+{
+	for (int n = 1; name && strncmp(name, "SIG", 3) == 0 && n < SIGRTMIN; n++)
+		if (sigabbrev_np(n) && str_eq(sigabbrev_np(n), name + 3))
+			return n;
+	return 0;
+}
+
+/* How the original's isolate says what became of a program that nobody stopped; clients show it. */
+static json_t *own_message(const json_t *result, const struct ending *end)
+{
+	const json_t *code = json_object_get(result, "exit_code");
+	int number = signal_number(json_string_value(json_object_get(result, "signal")));
+
+	if (str_eq(end->verdict, "error") && json_is_integer(code))
+		return json_sprintf("Exited with error status %d", (int)json_integer_value(code));
+	if (str_eq(end->verdict, "crash") && number > 0)
+		return json_sprintf("Caught fatal signal %d", number);
+	return maybe(end->status ? json_string_value(json_object_get(result, "reason")) : NULL);
+}
+
 json_t *piston_stage(const json_t *result)
 {
 	const struct ending *end = ending_of(result);
@@ -251,13 +274,10 @@ json_t *piston_stage(const json_t *result)
 			    : end->code == -1 && json_is_integer(code) ? json_integer(json_integer_value(code))
 								       : json_null();
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "output", joined(out, errors), "stdout", out,
-		"stderr", errors, "code", exit_code, "signal", maybe(end->signal ? end->signal : signal), "message",
-		maybe(end->message             ? end->message
-		      : end->status && !signal ? json_string_value(json_object_get(result, "reason"))
-					       : NULL),
-		"status", maybe(end->status), "memory", json_integer_value(json_object_get(usage, "memory_peak_bytes")),
-		"cpu_time", json_integer_value(json_object_get(usage, "cpu_ms")), "wall_time",
-		json_integer_value(json_object_get(usage, "wall_ms")));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "output", joined(out, errors), "stdout",
+			 out, "stderr", errors, "code", exit_code, "signal", maybe(end->signal ? end->signal : signal),
+			 "message", end->message ? json_string(end->message) : own_message(result, end), "status",
+			 maybe(end->status), "memory", json_integer_value(json_object_get(usage, "memory_peak_bytes")),
+			 "cpu_time", json_integer_value(json_object_get(usage, "cpu_ms")), "wall_time",
+			 json_integer_value(json_object_get(usage, "wall_ms")));
 }

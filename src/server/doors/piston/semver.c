@@ -68,11 +68,16 @@ static bool fits_one(const struct version *have, const char *op, size_t op_len, 
 		return given == 0;
 	if (op_len == 1 && *op == '^')
 		return all >= 0 && compare(have, want, caret_numbers(want)) == 0;
-	if (op_len == 1 && *op == '~')
+	if (*op == '~') /* "~>" is the same */
 		return all >= 0 && compare(have, want, want->n < 2 ? want->n : 2) == 0;
 	if (op_len == 1)
 		return *op == '>' ? given > 0 : all < 0;
 	return *op == '>' ? all >= 0 : given <= 0;
+}
+
+static bool is_operator(const char *op, size_t len)
+{
+	return len < 2 || (len == 2 && ((op[1] == '=' && (*op == '<' || *op == '>')) || (*op == '~' && op[1] == '>')));
 }
 
 /* Comparators separated by blanks, which must all hold; ends at "||". */
@@ -89,7 +94,7 @@ static bool fits_all(const struct version *have, const char **at, bool *ret_is_g
 		if (**at == '\0' || **at == '|')
 			return fits;
 		end = read_version(*at + op_len + strspn(*at + op_len, " "), &want);
-		if (!end || op_len > 2 || (op_len == 2 && op[1] != '=')) {
+		if (!end || !is_operator(op, op_len)) {
 			*ret_is_good = false;
 			return false;
 		}
