@@ -271,15 +271,19 @@ static int open_file(struct brig_session *s, json_t *asked, uint64_t *ret, struc
 	return brig_session_open(s, text_of(asked, "path"), content ? BRIG_OPEN_WRITE : BRIG_OPEN_READ, 0644, ret, err);
 }
 
-/* A FIFO is there already; who reads it comes first. */
+/* A FIFO is there already; who reads it comes first, and until the other comes a writer of ours keeps it from the end of file. */
 static int open_copy(const char *path, bool saves)
 {
+	static int writer = -1;
 	struct stat st;
 	int fd;
 
 	if (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode))
 		return open(path, saves ? O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
 	fd = open(path, (saves ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
+	if (writer >= 0)
+		(void)close(writer);
+	writer = saves ? -1 : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		(void)fcntl(fd, F_SETFL, 0);
 	return fd;
