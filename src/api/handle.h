@@ -28,7 +28,8 @@ struct brig {
 
 struct brig_result {
 	struct result r;
-	atomic_uint others; /* who hold it, too: each frees it */
+	struct result_text text; /* of brig_result_json(), if it was made ahead */
+	atomic_uint others;      /* who hold it, too: each frees it */
 };
 
 struct executor handle_executor(struct brig *b);

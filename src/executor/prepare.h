@@ -44,8 +44,6 @@ struct prepared {
 
 /* The stages share these. */
 struct prepared_request {
-	const struct policy_resolved
-		*known; /* set by who prepares it: what resolving would give; NULL: that is not known */
 	struct policy_resolved resolved;
 	struct subject subject;
 	const struct language *lang;         /* the subject's */
@@ -66,7 +64,6 @@ struct prepared_request {
 	const struct plan_workspace *sources; /* what a compile step is shown of it; NULL: the source alone */
 	const struct language *run_lang;      /* not NULL: lang with another name for its output */
 	unsigned source_mode;                 /* of the staged program: the project's own, if it covers that file */
-	bool in_session;                      /* set by who prepares it: it is a piece of one */
 	bool wants_view;                      /* what the run leaves will be read */
 	bool brings_runtimes;                 /* tools are those of the backend's image, not the host's */
 };
@@ -75,6 +72,18 @@ struct prepared_request {
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err);
 void prepared_request_release(struct prepared_request *pr);
+
+/* Code that runs in an existing cell: what is inspected and recorded of it.  It has no plan of its own. */
+struct prepared_piece {
+	const struct policy_resolved *resolved; /* its session's: some 50 kB, which are not copied for every piece */
+	struct subject subject;
+	char source_name[LANG_NAME_MAX + 1];
+	char id[RUN_ID_LEN + 1];
+};
+/* Whatever it returns, the piece is to be released. */
+int prepare_piece(const struct policy_resolved *resolved, const struct brig_request *req, struct prepared_piece *ret,
+		  struct brig_error *err);
+void prepared_piece_release(struct prepared_piece *p);
 /* The compile stage; only for languages that have one. */
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err);

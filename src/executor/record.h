@@ -51,8 +51,9 @@ struct recording {
 	bool audited;   /* the log is open and has room */
 	bool announced; /* so the recorder said before the run came */
 	bool wants_receipt;
-	bool in_history;              /* it is there already, or will not be, and the result says so */
-	struct policy_digest *digest; /* of rec.set; NULL: nobody has one */
+	bool in_history;                 /* it is there already, or will not be, and the result says so */
+	struct policy_digest *digest;    /* of rec.set; NULL: nobody has one */
+	struct link_meanwhile meanwhile; /* for record_whole(): what may be done while another process writes */
 };
 
 /* Of settings that many requests have in common: the first one fills it in. */
