@@ -173,6 +173,8 @@ void events_attach(struct execution *x, struct brig_request *what);
 /* One piece of output, and any other event, which is taken. */
 void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
 void events_put(struct execution *x, enum event_kind kind, json_t *event);
+/* Whether an event would be sent or kept: where it would not, making it is work for nothing. */
+bool events_are_heard(const struct execution *x);
 /* An event of an execution that runs elsewhere, as it came. */
 void events_pass_on(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void events_queued(struct execution *x, size_t position);
