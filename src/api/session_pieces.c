@@ -177,24 +177,6 @@ static void piece_free(struct piece_task *p)
 	free(p);
 }
 
-/* Nothing that came before it is still to run in its context. */
-static bool is_its_turn(const struct piece_task *p)
-{
-	for (const struct piece_task *each = p->session->pieces; each && p->context; each = each->next)
-		if (each->context == p->context && each->tag < p->tag && !each->ended && !each->finished)
-			return false;
-	return true;
-}
-
-/* The inspection has begun, in another process: meanwhile the kernel of the context can get ready. */
-static void expect(struct piece_task *p)
-{
-	if (p->is_expected || !p->context || p->may_run || p->finished || !is_its_turn(p))
-		return;
-	p->is_expected = true;
-	session_expect(p->session->engine, p->context);
-}
-
 static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig_error *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -212,9 +194,7 @@ static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig
 				   .resolved = &s->resolved,
 				   .digest = &s->digest };
 	x.session = NULL;
-	p->tag = session_next_tag(s->engine);
-	p->work = executor_begin_piece(&x, &p->piece); /* first: other processes inspect and get ready meanwhile */
-	expect(p);
+	p->work = executor_begin_piece(&x, &p->piece); /* first: another process inspects while all else is made */
 	p->run.hooks = (struct run_hooks){ .on_output = on_output, .on_end = on_end, .arg = p };
 	p->result = p->counted = result_new();
 	if (p->result)
@@ -222,6 +202,7 @@ static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig
 	if (!p->work || !p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(p->task), &ev) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot begin a run in a session");
+	p->tag = session_next_tag(s->engine);
 	p->next = s->pieces;
 	s->pieces = p;
 	return 0;
@@ -388,6 +369,24 @@ static void piece_step(struct piece_task *p)
 	if (p->finished || (p->may_run && !p->ended) || task_is_running(p->task))
 		return;
 	p->finished = !task_step(p->task);
+}
+
+/* Nothing that came before it is still to run in its context. */
+static bool is_its_turn(const struct piece_task *p)
+{
+	for (const struct piece_task *each = p->session->pieces; each && p->context; each = each->next)
+		if (each->context == p->context && each->tag < p->tag && !each->ended && !each->finished)
+			return false;
+	return true;
+}
+
+/* The inspection has begun, in another process: meanwhile the kernel of the context can get ready. */
+static void expect(struct piece_task *p)
+{
+	if (p->is_expected || !p->context || p->may_run || p->finished || !is_its_turn(p))
+		return;
+	p->is_expected = true;
+	session_expect(p->session->engine, p->context);
 }
 
 static void collect(struct brig_session *s)
