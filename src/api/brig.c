@@ -239,6 +239,7 @@ void brig_result_free(struct brig_result *r)
 	if (!r || atomic_fetch_sub(&r->others, 1) > 0)
 		return;
 	result_release(&r->r);
+	result_text_release(&r->text);
 	free(r);
 }
 
@@ -451,7 +452,8 @@ int brig_result_json(const struct brig_result *r, char **ret, struct brig_error 
 {
 	if (!r || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_result_json needs a result and a place for the text");
-	return result_to_json(&r->r, ret, err);
+	return result_text_is_current(&r->text, &r->r) ? result_text_join(&r->text, &r->r, ret, err)
+						       : result_to_json(&r->r, ret, err);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */

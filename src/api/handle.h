@@ -28,7 +28,8 @@ struct brig {
 
 struct brig_result {
 	struct result r;
-	atomic_uint others; /* reference count of other holders */
+	struct result_text text; /* for brig_result_json(), if it was made ahead */
+	atomic_uint others;      /* reference count of other holders */
 };
 
 struct executor handle_executor(struct brig *b);

@@ -32,7 +32,7 @@ struct piece_task {
 	struct session_run run;
 	struct brig_request req;
 	struct piece piece;
-	struct piece_rest *rest; /* to be finished once the end was reported */
+	struct piece_work *work; /* to be finished once the end was reported */
 	char **words;            /* heap: copies of all strings, NULL-terminated */
 	char *code;
 	char file_name[RUN_ID_LEN + 16];
@@ -125,18 +125,19 @@ static void execute(void *arg, struct recording *recording, struct result *resul
 	judge(p, result);
 }
 
+/* The recorder has its part to do, and we have ours. */
+static void write_text(void *arg)
+{
+	struct piece_task *p = arg;
+
+	(void)result_text_make(&p->result->r, &p->result->text, NULL); /* else it is made when it is asked for */
+}
+
 static void piece_main(void *arg)
 {
 	struct piece_task *p = arg;
-	struct executor x = p->session->x;
 
-	p->piece = (struct piece){ .req = &p->req,
-				   .execute = execute,
-				   .arg = p,
-				   .resolved = &p->session->resolved,
-				   .digest = &p->session->digest };
-	x.session = NULL;
-	executor_run_piece(&x, &p->piece, &p->result->r, &p->rest);
+	executor_run_piece(p->work, &p->result->r);
 }
 
 /* ---- from the session -------------------------------------------------------------------------- */
@@ -167,7 +168,7 @@ static void on_end(void *arg, const struct run_outcome *how)
 
 static void piece_free(struct piece_task *p)
 {
-	executor_finish_piece(p->rest);
+	executor_finish_piece(p->work);
 	brig_result_free(p->counted);
 	if (p->task)
 		task_put(p->session->tasks, p->task);
@@ -180,17 +181,26 @@ static void piece_free(struct piece_task *p)
 static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig_error *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
+	struct executor x = s->x;
 
 	p->session = s;
 	p->req.trust = s->req.trust;
 	p->req.options = s->req.options;
 	p->req.n_options = s->req.n_options;
 	p->req.who = s->req.who;
+	p->piece = (struct piece){ .req = &p->req,
+				   .execute = execute,
+				   .meanwhile = write_text,
+				   .arg = p,
+				   .resolved = &s->resolved,
+				   .digest = &s->digest };
+	x.session = NULL;
+	p->work = executor_begin_piece(&x, &p->piece); /* first: another process inspects while all else is made */
 	p->run.hooks = (struct run_hooks){ .on_output = on_output, .on_end = on_end, .arg = p };
 	p->result = p->counted = result_new();
 	if (p->result)
 		p->result->others = 1;
-	if (!p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
+	if (!p->work || !p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(p->task), &ev) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot begin a run in a session");
 	p->tag = session_next_tag(s->engine);

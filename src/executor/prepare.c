@@ -67,23 +67,49 @@ static int check_env(const struct brig_request *req, const struct policy_resolve
 	return 0;
 }
 
+static int choose_id(const struct brig_request *req, char ret[RUN_ID_LEN + 1], struct brig_error *err)
+{
+	if (req->id)
+		(void)str_copy(ret, RUN_ID_LEN + 1, req->id);
+	else if (id_random(ret, RUN_ID_LEN) < 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
+	return 0;
+}
+
+int prepare_piece(const struct policy_resolved *resolved, const struct brig_request *req, struct prepared_piece *ret,
+		  struct brig_error *err)
+{
+	int rc = choose_id(req, ret->id, err);
+
+	ret->resolved = resolved;
+	if (rc == 0)
+		rc = subject_begin(&ret->subject, req, err);
+	if (rc == 0)
+		rc = check_env(req, resolved, /* in_session= */ true, err);
+	if (rc == 0)
+		rc = subject_detect(&ret->subject, FD_NONE, err);
+	if (rc == 0)
+		(void)lang_source_name(ret->subject.lang, req->file_name, ret->source_name, sizeof(ret->source_name));
+	return rc;
+}
+
+void prepared_piece_release(struct prepared_piece *p)
+{
+	subject_release(&p->subject);
+}
+
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err)
 {
 	const struct settings *set = &ret->resolved.set;
-	int rc;
+	int rc = choose_id(req, ret->id, err);
 
-	if (req->id)
-		(void)str_copy(ret->id, sizeof(ret->id), req->id);
-	else if (id_random(ret->id, RUN_ID_LEN) < 0)
-		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
-	rc = subject_begin(&ret->subject, req, err);
-	if (rc == 0 && ret->known)
-		ret->resolved = *ret->known;
-	else if (rc == 0)
+	if (rc == 0)
+		rc = subject_begin(&ret->subject, req, err);
+	if (rc == 0)
 		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
 	if (rc == 0)
-		rc = check_env(req, &ret->resolved, ret->in_session || req->kind == SUBJECT_SESSION, err);
+		rc = check_env(req, &ret->resolved, req->kind == SUBJECT_SESSION, err);
 	if (rc == 0 && req->files_fd)
 		rc = workspace_from_archive(req->files_fd, req->cancel_fd, set, &ret->archive, err);
 	if (rc == 0 && req->project_fd)

@@ -44,7 +44,6 @@ struct prepared {
 
 /* Shared by the stages. */
 struct prepared_request {
-	const struct policy_resolved *known; /* set by the caller: the result of resolving, if known; else NULL */
 	struct policy_resolved resolved;
 	struct subject subject;
 	const struct language *lang;         /* the subject's */
@@ -65,7 +64,6 @@ struct prepared_request {
 	const struct plan_workspace *sources; /* the part of it visible to a compile step; NULL: only the source */
 	const struct language *run_lang;      /* not NULL: lang with another output name */
 	unsigned source_mode; /* mode of the staged program: that of the project's file if it replaces one */
-	bool in_session;      /* set by the caller: this is a piece of a session */
 	bool wants_view;      /* the workspace is read after the run */
 	bool brings_runtimes; /* tools come from the backend's image, not the host */
 };
@@ -74,6 +72,18 @@ struct prepared_request {
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err);
 void prepared_request_release(struct prepared_request *pr);
+
+/* Code that runs in an existing cell: what is inspected and recorded of it.  It has no plan of its own. */
+struct prepared_piece {
+	const struct policy_resolved *resolved; /* the session's: some 50 kB, which are not copied for each piece */
+	struct subject subject;
+	char source_name[LANG_NAME_MAX + 1];
+	char id[RUN_ID_LEN + 1];
+};
+/* The caller must release the piece, whatever this returns. */
+int prepare_piece(const struct policy_resolved *resolved, const struct brig_request *req, struct prepared_piece *ret,
+		  struct brig_error *err);
+void prepared_piece_release(struct prepared_piece *p);
 /* The plan of the compile stage; only for languages that have one. */
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err);

@@ -234,10 +234,10 @@ static bool nothing_ran(const struct result *res)
 }
 
 /* history: NULL, or receives the outcome for the history. */
-static int append_entry(struct recorder *r, struct record *rec, struct link_history *history, struct brig_error *err)
+static int append_entry(struct recorder *r, struct recording *rg, struct link_history *history, struct brig_error *err)
 {
-	return r->link >= 0 ? link_audit_append(r->link, &r->pair, rec, history, err)
-			    : audit_append(r->audit, rec, err);
+	return r->link >= 0 ? link_audit_append(r->link, &r->pair, &rg->rec, history, &rg->meanwhile, err)
+			    : audit_append(r->audit, &rg->rec, err);
 }
 
 static void write_audit(struct recorder *r, struct recording *rg, struct link_history *history, struct result *res)
@@ -246,7 +246,7 @@ static void write_audit(struct recorder *r, struct recording *rg, struct link_hi
 
 	if (!rg->audited)
 		return;
-	if (append_entry(r, &rg->rec, history, &err) == 0) {
+	if (append_entry(r, rg, history, &err) == 0) {
 		rg->in_history = history != NULL;
 		res->audit_seq = rg->rec.audit_seq;
 		(void)hex_put(res->audit_hash, rg->rec.audit_hash, SHA256_LEN);

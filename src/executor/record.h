@@ -53,8 +53,9 @@ struct recording {
 	bool audited;   /* the log is open and has room */
 	bool announced; /* the recorder confirmed before the run came */
 	bool wants_receipt;
-	bool in_history;              /* it is in the history, or will not be and the result says so */
-	struct policy_digest *digest; /* of rec.set; NULL: none */
+	bool in_history;                 /* it is in the history, or will not be and the result says so */
+	struct policy_digest *digest;    /* of rec.set; NULL: none */
+	struct link_meanwhile meanwhile; /* for record_whole(): what may be done while another process writes */
 };
 
 /* Cached digest of settings that many requests share; the first request computes it. */

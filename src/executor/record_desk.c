@@ -40,6 +40,7 @@ struct desk {
 	struct desk_options options;
 	struct statedir dir;
 	struct audit_log *audit; /* NULL: not open yet */
+	int spool;               /* of the history; FD_NONE: not open yet */
 	uint64_t born_ns;
 	struct known_run known[KNOWN_SETS][KNOWN_OF_SET];
 	pid_t child[CHILDREN_MAX];             /* 0: none */
@@ -56,6 +57,7 @@ int desk_open(const struct desk_options *options, struct desk **ret, struct brig
 		return err_nomem(err);
 	d->options = *options;
 	d->dir = (struct statedir)STATEDIR_INIT;
+	d->spool = FD_NONE;
 	d->born_ns = clock_wall_ns();
 	rc = statedir_open(options->state, true, &d->dir, err);
 	/* on failure, runs are recorded nevertheless, and queries say what to install */
@@ -75,6 +77,7 @@ void desk_close(struct desk *d)
 	for (size_t i = 0; i < d->n_waiting; i++)
 		packet_forget(&d->waiting[i]);
 	audit_close(d->audit);
+	fd_closep(&d->spool);
 	statedir_close(&d->dir);
 	free(d);
 }
@@ -194,6 +197,7 @@ static int fork_child(struct desk *d, struct brig_error *err)
 		_exit(1);
 	(void)alarm(QUESTION_SECONDS);
 	audit_close(MOVE_PTR(d->audit));
+	fd_closep(&d->spool);
 	return 1;
 }
 
@@ -293,7 +297,8 @@ static int add_history(struct desk *d, const struct packet_in *m, const struct a
 
 	if (!notes)
 		return err_nomem(err);
-	rc = history_add_packed(&(struct history_place){ .dir = &d->dir }, &what, ret_due, notes, err);
+	rc = history_add_packed(&(struct history_place){ .dir = &d->dir, .spool = &d->spool }, &what, ret_due, notes,
+				err);
 	(void)str_copy(ret_note, size, notes->n > 0 ? notes->text[0] : ""); /* there can be only one */
 	return rc;
 }

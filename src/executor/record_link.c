@@ -99,19 +99,34 @@ static int ms_left(uint64_t deadline_ns)
 	return now >= deadline_ns ? 0 : (int)((deadline_ns - now) / NS_PER_MS + 1);
 }
 
+static void do_meanwhile(struct link_meanwhile *m)
+{
+	void (*fn)(void *arg) = m ? MOVE_PTR(m->fn) : NULL;
+
+	if (fn)
+		fn(m->arg);
+}
+
+/* What is asked, and what is done beside it. */
+struct call {
+	const struct packet_out *question;
+	struct link_meanwhile *meanwhile; /* NULL: nothing */
+};
+
 /* One attempt. */
-static int call_once(int link, const struct packet_out *w, struct link_pair *pair, uint64_t deadline_ns,
+static int call_once(int link, const struct call *what, struct link_pair *pair, uint64_t deadline_ns,
 		     struct packet_in *ret, struct brig_error *err)
 {
 	struct pollfd p = { .fd = link, .events = POLLOUT };
 	int rc;
 
-	while ((rc = ask_on(link, w, pair, err)) < 0) {
+	while ((rc = ask_on(link, what->question, pair, err)) < 0) {
 		if (err->sys != EAGAIN || ms_left(deadline_ns) == 0)
 			return rc;
 		(void)wait_poll(&p, 1, ms_left(deadline_ns));
 		wait_sleep(NS_PER_MS); /* there may be room, but too many descriptors in flight */
 	}
+	do_meanwhile(what->meanwhile);
 	p = (struct pollfd){ .fd = pair->ours, .events = POLLIN };
 	while ((rc = link_answer(pair->ours, ret, err)) == 0) {
 		packet_forget(ret);
@@ -126,7 +141,7 @@ static int call_once(int link, const struct packet_out *w, struct link_pair *pai
  * Another run of the handle may send a request while this one waits, so this run takes the pair's ends for itself; if
  * the pair was renewed meanwhile, it holds other ends.
  */
-static int call_on(int link, const struct packet_out *w, struct link_pair *spare, struct packet_in *ret,
+static int call_on(int link, const struct call *what, struct link_pair *spare, struct packet_in *ret,
 		   struct brig_error *err)
 {
 	struct link_pair pair = { .ours = FD_NONE, .theirs = fd_move(&spare->theirs) };
@@ -138,7 +153,7 @@ static int call_on(int link, const struct packet_out *w, struct link_pair *spare
 		pair.ours = fd_move(&spare->ours);
 	do {
 		packet_forget(ret);
-		rc = call_once(link, w, &pair, deadline_ns, ret, &why);
+		rc = call_once(link, what, &pair, deadline_ns, ret, &why);
 	} while (rc < 0 && why.sys == EPIPE && ms_left(deadline_ns) > 0);
 	if (rc < 0 && err)
 		*err = why;
@@ -151,7 +166,7 @@ static int call_on(int link, const struct packet_out *w, struct link_pair *spare
 int link_call(int link, const struct packet_out *w, struct packet_in *ret, struct brig_error *err)
 {
 	struct link_pair none = { .ours = FD_NONE, .theirs = FD_NONE };
-	int rc = call_on(link, w, &none, ret, err);
+	int rc = call_on(link, &(struct call){ .question = w }, &none, ret, err);
 
 	link_pair_release(&none);
 	return rc;
@@ -191,7 +206,7 @@ int link_receipt_ready(int link, const char *id, struct brig_error *err)
 }
 
 int link_audit_append(int link, struct link_pair *pair, struct record *rec, struct link_history *history,
-		      struct brig_error *err)
+		      struct link_meanwhile *meanwhile, struct brig_error *err)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(append);
 	AUTO_PACKET_IN answer = PACKET_IN_INIT;
@@ -208,7 +223,7 @@ int link_audit_append(int link, struct link_pair *pair, struct record *rec, stru
 	packet_bytes(&w, PACKET_body, body.data, body.len);
 	if (history)
 		packet_bytes(&w, PACKET_packed, packed.data, packed.len);
-	rc = call_on(link, &w, pair, &answer, err);
+	rc = call_on(link, &(struct call){ &w, meanwhile }, pair, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (!answer.at[PACKET_seq] || answer.len[PACKET_hash] != SHA256_LEN)

@@ -37,8 +37,13 @@ struct link_history {
 	struct brig_error err; /* code 0: it was added */
 	struct history_notes notes;
 };
+/* What is to be done while the recorder works, once. */
+struct link_meanwhile {
+	void (*fn)(void *arg); /* NULL: nothing */
+	void *arg;
+};
 int link_audit_append(int link, struct link_pair *pair, struct record *rec, struct link_history *history,
-		      struct brig_error *err);
+		      struct link_meanwhile *meanwhile, struct brig_error *err);
 int link_audit_append_leftover(int link, const char *id, const char *what, struct brig_error *err);
 int link_history_add(int link, const struct record *rec, struct history_notes *notes, struct brig_error *err);
 int link_receipt_make(int link, const struct record *rec, char **ret, struct brig_error *err);

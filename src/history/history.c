@@ -16,7 +16,7 @@ static int add_record(const struct history_place *place, struct buf *record, boo
 		      struct brig_error *err)
 {
 	struct spool_outcome outcome;
-	int rc = spool_append(place->dir, record, &outcome, err);
+	int rc = spool_append(place->dir, place->spool, record, &outcome, err);
 
 	if (rc < 0)
 		return rc;

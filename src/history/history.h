@@ -26,6 +26,8 @@ struct history_place {
 	const struct statedir *dir;
 	/* Called at each point at which being killed must do no harm; NULL: nobody looks. */
 	void (*at)(const char *point);
+	/* Where the spool stays open from one record to the next, FD_NONE at first; NULL: it is opened for each. */
+	int *spool;
 };
 
 /* How long executions are remembered. */

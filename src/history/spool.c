@@ -65,14 +65,16 @@ static int is_current(const struct statedir *d, int fd, struct stat *ret)
 	return named.st_ino == ret->st_ino && named.st_dev == ret->st_dev;
 }
 
-/* The spool, open and locked; *ret_size is its size. */
-static int open_locked(const struct statedir *d, int flags, uint64_t *ret_size, struct brig_error *err)
+/* The spool, open and locked; *ret_size is its size.  kept: NULL, or where it may be open already, which is taken. */
+static int open_locked(const struct statedir *d, int flags, int *kept, uint64_t *ret_size, struct brig_error *err)
 {
 	for (int tries = 0; tries < 100; tries++) {
-		AUTO_FD fd = statedir_open_file(d, SPOOL_NAME, O_RDWR | O_APPEND | flags, err);
+		AUTO_FD fd = kept ? fd_move(kept) : FD_NONE;
 		struct stat st = { .st_size = 0 };
 		int rc;
 
+		if (fd < 0)
+			fd = statedir_open_file(d, SPOOL_NAME, O_RDWR | O_APPEND | flags, err);
 		if (fd < 0)
 			return fd;
 		rc = fd_lock(fd, LOCK_EX, SPOOL_PATIENCE);
@@ -165,7 +167,15 @@ static int spool_full(const struct statedir *d, struct brig_error *err)
 		       d->path, SPOOL_NAME);
 }
 
-int spool_append(const struct statedir *d, struct buf *record, struct spool_outcome *ret, struct brig_error *err)
+/* Closing it would unlock it, too; a child that has a copy of the descriptor does not. */
+static void keep_open(int *kept, int *fd)
+{
+	if (kept && flock(*fd, LOCK_UN) == 0)
+		*kept = fd_move(fd);
+}
+
+int spool_append(const struct statedir *d, int *kept, struct buf *record, struct spool_outcome *ret,
+		 struct brig_error *err)
 {
 	struct spool_head head;
 	int rc = 1;
@@ -175,7 +185,7 @@ int spool_append(const struct statedir *d, struct buf *record, struct spool_outc
 		return err_nomem(err);
 	for (int tries = 0; rc == 1 && tries < 2; tries++) {
 		uint64_t size;
-		AUTO_FD fd = open_locked(d, O_CREAT, &size, err);
+		AUTO_FD fd = open_locked(d, O_CREAT, kept, &size, err);
 
 		if (fd < 0)
 			return fd;
@@ -189,6 +199,8 @@ int spool_append(const struct statedir *d, struct buf *record, struct spool_outc
 			rc = write_record(fd, size, record);
 		}
 		ret->due = rc == 0 && (size + record->len) / SPOOL_INGEST != size / SPOOL_INGEST;
+		if (rc == 0)
+			keep_open(kept, &fd);
 	}
 	return rc == 0 ? 0 : statedir_trouble(err, rc < 0 ? -rc : EBUSY, "cannot write", d->path, SPOOL_NAME);
 }
@@ -206,7 +218,7 @@ int spool_take(const struct statedir *d, bool *ret, struct brig_error *err)
 		*ret = true; /* a process was killed in between: first that one */
 		return 0;
 	}
-	fd = open_locked(d, 0, &size, &none);
+	fd = open_locked(d, 0, NULL, &size, &none);
 	if (fd < 0 && none.sys == ENOENT)
 		return 0;
 	if (fd < 0) {

@@ -27,7 +27,8 @@ struct spool_outcome {
 };
 
 /* Appends the record, whole or not at all. */
-int spool_append(const struct statedir *d, struct buf *record, struct spool_outcome *ret, struct brig_error *err);
+int spool_append(const struct statedir *d, int *kept, struct buf *record, struct spool_outcome *ret,
+		 struct brig_error *err);
 
 /*
  * Renames an unusable file to NAME.bad-1 to -9, for later analysis; the last one of these is replaced when all are

@@ -314,7 +314,6 @@ static int add_measurements(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "cache", json_cache(&r->cache));
 	failed |= json_object_set_new(doc, "warm", json_boolean(r->warm));
 	failed |= json_object_set_new(doc, "forked", json_boolean(r->forked));
-	failed |= json_object_set_new(doc, "audit", json_audit(r));
 	return failed;
 }
 
@@ -341,17 +340,69 @@ static int add_lists(json_t *doc, const struct result *r)
 	return failed;
 }
 
-int result_to_json(const struct result *r, char **ret, struct brig_error *err)
+/* Each member is made of checked text, so that memory is the only thing that can be missing.  Takes the document. */
+static char *text_of(json_t *doc, int failed)
 {
-	json_t *doc = json_object();
-	char *text = NULL;
+	char *text = failed ? NULL : json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(15));
 
-	/* Each member is made of checked text, so that memory is the only thing that can be missing. */
-	if (!add_identity(doc, r) && !add_output(doc, r) && !add_measurements(doc, r) && !add_lists(doc, r))
-		text = json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	json_decref(doc);
+	return text;
+}
+
+int result_text_make(const struct result *r, struct result_text *ret, struct brig_error *err)
+{
+	json_t *before = json_object(), *behind = json_object();
+
+	*ret = (struct result_text){ .verdict = r->verdict, .n_warnings = r->n_warnings };
+	ret->before = text_of(before, add_identity(before, r) | add_output(before, r) | add_measurements(before, r));
+	ret->behind = text_of(behind, add_lists(behind, r));
+	if (ret->before && ret->behind)
+		return 0;
+	result_text_release(ret);
+	return err_nomem(err);
+}
+
+bool result_text_is_current(const struct result_text *t, const struct result *r)
+{
+	return t->before && t->verdict == r->verdict && t->n_warnings == r->n_warnings;
+}
+
+/* The members of three objects as one: none of them is empty. */
+int result_text_join(const struct result_text *t, const struct result *r, char **ret, struct brig_error *err)
+{
+	static const char name[] = ",\"audit\":";
+	json_t *audit = json_audit(r);
+	AUTO_FREE char *entry = audit ? json_dumps(audit, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	size_t before = strlen(t->before) - 1; /* without its bracket */
+	char *text = entry ? malloc(before + strlen(name) + strlen(entry) + strlen(t->behind) + 1) : NULL;
+	char *at = text;
+
+	json_decref(audit);
 	if (!text)
 		return err_nomem(err);
+	memcpy(at, t->before, before);
+	at = stpcpy(stpcpy(at + before, name), entry);
+	*at = ',';
+	(void)stpcpy(at + 1, t->behind + 1);
 	*ret = text;
 	return 0;
+}
+
+void result_text_release(struct result_text *t)
+{
+	free(t->before);
+	free(t->behind);
+	t->before = t->behind = NULL;
+}
+
+int result_to_json(const struct result *r, char **ret, struct brig_error *err)
+{
+	struct result_text text;
+	int rc = result_text_make(r, &text, err);
+
+	if (rc < 0)
+		return rc;
+	rc = result_text_join(&text, r, ret, err);
+	result_text_release(&text);
+	return rc;
 }

@@ -106,4 +106,16 @@ const char *result_signal_name(int sig, char *dst, size_t size);
 /* The document of data/schemas/result.json, on the heap. */
 int result_to_json(const struct result *r, char **ret, struct brig_error *err);
 
+/* The same document around its member "audit": it can be made while another process writes that entry. */
+struct result_text {
+	char *before, *behind; /* heap; both NULL: there is none */
+	enum verdict verdict;  /* of the result that it was made of */
+	size_t n_warnings;
+};
+int result_text_make(const struct result *r, struct result_text *ret, struct brig_error *err);
+/* Recording a result may change these: the text is of an earlier state then. */
+bool result_text_is_current(const struct result_text *t, const struct result *r);
+int result_text_join(const struct result_text *t, const struct result *r, char **ret, struct brig_error *err);
+void result_text_release(struct result_text *t);
+
 #endif

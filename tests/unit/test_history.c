@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history: what is kept and what is not, what can be asked, what is forgotten. */
+#include <sys/file.h>
+
 #include "history_helpers.h"
 
 /* ---- moments ------------------------------------------------------------------------------------- */
@@ -402,9 +404,54 @@ static void test_later_record(void **state)
 		packed_num(&p, (uint64_t)i);
 	packed_row(&p, (enum history_table)200);
 	packed_real(&p, 1.5);
-	assert_int_equal(spool_append(&w->dir, &record, &outcome, &w->err), 0);
+	assert_int_equal(spool_append(&w->dir, NULL, &record, &outcome, &w->err), 0);
 	assert_int_equal(count(w, NULL), 1);
 	assert_int_equal(w->notes.n, 0);
+}
+
+static void append_kept(struct world *w, int *kept, const char *id)
+{
+	AUTO_BUF record = BUF_INIT(64 * KiB);
+	struct packed_writer p;
+	struct spool_outcome outcome;
+
+	spool_record_begin(&record);
+	packed_begin(&p, &record);
+	packed_row(&p, TABLE_executions);
+	packed_text(&p, id);
+	packed_num(&p, w->rec.wall_ns);
+	assert_int_equal(spool_append(&w->dir, kept, &record, &outcome, &w->err), 0);
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+/* A writer that keeps the spool open locks it only while it writes, and notices that the importer took it. */
+static void test_kept_open(void **state)
+{
+	struct world *w = *state;
+	int kept = FD_NONE, other;
+	ino_t first;
+
+	append_kept(w, &kept, "abcdefghijklmnop");
+	assert_true(kept >= 0);
+	first = inode_of(kept);
+	append_kept(w, &kept, "bbcdefghijklmnop");
+	assert_true(inode_of(kept) == first);
+	other = openat(w->dir.fd, SPOOL_NAME, O_RDONLY | O_CLOEXEC);
+	assert_true(other >= 0);
+	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
+	(void)close(other);
+	assert_int_equal(count(w, NULL), 2);
+	append_kept(w, &kept, "cbcdefghijklmnop");
+	assert_true(is_there(w, SPOOL_NAME));
+	assert_int_equal(count(w, NULL), 3);
+	(void)close(kept);
 }
 
 /* Whole by its checksum, and yet not understood: kept for somebody to look at. */
@@ -416,7 +463,7 @@ static void test_strange_record(void **state)
 
 	spool_record_begin(&record);
 	buf_adds(&record, "\x01 not a row");
-	assert_int_equal(spool_append(&w->dir, &record, &outcome, &w->err), 0);
+	assert_int_equal(spool_append(&w->dir, NULL, &record, &outcome, &w->err), 0);
 	add(w);
 	assert_int_equal(count(w, NULL), 1);
 	assert_true(was_noted(w, "not understood"));
@@ -431,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_redact_at_the_cut),
 		cmocka_unit_test(test_redact_is_quick),
 		IN_WORLD(test_everything_comes_back),
+		IN_WORLD(test_kept_open),
 		IN_WORLD(test_keep),
 		IN_WORLD(test_redacted_before_the_disk),
 		IN_WORLD(test_filters),

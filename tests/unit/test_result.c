@@ -416,9 +416,37 @@ static void status_follows_the_verdict(void **state UNUSED)
 	}
 }
 
+/* The entry is written while the text around it is there already; what else recording may change makes that text old. */
+static void text_is_made_ahead(void **state UNUSED)
+{
+	struct result *r = new_result();
+	struct result_text text;
+	char *ahead = NULL, *whole = NULL;
+
+	assert_int_equal(result_text_make(r, &text, NULL), 0);
+	r->audit_seq = 7;
+	memset(r->audit_hash, 'a', 64);
+	assert_true(result_text_is_current(&text, r));
+	assert_int_equal(result_text_join(&text, r, &ahead, NULL), 0);
+	assert_int_equal(result_to_json(r, &whole, NULL), 0);
+	assert_string_equal(ahead, whole);
+	assert_non_null(strstr(whole, "\"audit\":{\"entry\":7,\"hash\":\"aaaa"));
+	free(ahead);
+	free(whole);
+	result_warn(r, "this run has no audit entry");
+	assert_false(result_text_is_current(&text, r));
+	r->n_warnings = 0;
+	r->verdict = r->verdict == VERDICT_failed ? VERDICT_ok : VERDICT_failed;
+	assert_false(result_text_is_current(&text, r));
+	result_text_release(&text);
+	assert_false(result_text_is_current(&text, r));
+	free_result(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_made_ahead),
 		cmocka_unit_test(nothing_known_is_still_a_document),
 		cmocka_unit_test(everything_full_fits_the_schema),
 		cmocka_unit_test(findings_are_text_with_a_place),

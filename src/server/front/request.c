@@ -266,12 +266,12 @@ void request_ask(struct client *c, int files, int input)
 	r.tag = req->tag;
 	r.data = req->fields.data;
 	r.len = req->fields.len;
+	front_send(c->front, &r); /* first: the runner works while this round goes on */
 	if (c->state != CLIENT_SOCKET) {
 		c->state = CLIENT_ASKED;
 		deadline_set(c, DEADLINE_NONE);
 		front_watch(c->front, &c->source, EPOLLRDHUP); /* RULE F4 */
 	}
-	front_send(c->front, &r);
 	forget_fields(req);
 }
 

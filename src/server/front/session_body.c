@@ -111,10 +111,12 @@ static const struct json_member members[] = {
 };
 #undef AT
 
-static const struct known {
+static struct known {
 	enum route route;
-	const char *names;  /* accepted members, with blanks around each */
-	const char *needed; /* required member; NULL: none */
+	const char *names;                            /* accepted members, with blanks around each */
+	const char *needed;                           /* required member; NULL: none */
+	struct json_member table[ARRAY_LEN(members)]; /* the members with these names: filled in by its first request */
+	size_t n_table;
 } routes[] = {
 	{ ROUTE_session_make, " trust environment snapshot options env timeout place ", NULL },
 	{ ROUTE_session_fork, " timeout ", NULL },
@@ -142,11 +144,21 @@ static bool is_among(const char *names, const char *name)
 	return false;
 }
 
+static void fill_table(struct known *known)
+{
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (is_among(known->names, members[i].name))
+			known->table[known->n_table++] = members[i];
+}
+
 static const struct known *find_known(enum route route)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (routes[i].route == route)
+		if (routes[i].route == route) {
+			if (routes[i].n_table == 0)
+				fill_table(&routes[i]);
 			return &routes[i];
+		}
 	return NULL;
 }
 
@@ -174,17 +186,12 @@ static void put_numbers(struct buf *fields, const struct wanted *w)
 
 int session_read(struct json_reader *r, enum route route, json_t *doc, struct buf *fields)
 {
-	struct json_member table[ARRAY_LEN(members)];
 	const struct known *known = find_known(route);
 	struct wanted w = { 0 };
-	size_t n = 0;
 
 	if (!known)
 		return err_set(r->err, BRIG_E_INTERNAL, 0, "a body for a route that has none");
-	for (size_t i = 0; i < ARRAY_LEN(members); i++)
-		if (is_among(known->names, members[i].name))
-			table[n++] = members[i];
-	if (json_read_members(r, doc, table, n, &w) < 0)
+	if (json_read_members(r, doc, known->table, known->n_table, &w) < 0)
 		return -r->err->code;
 	if (known->needed && !json_object_get(doc, known->needed))
 		return err_set(r->err, BRIG_E_USAGE, 0, "\"%s\" is missing", known->needed);

@@ -144,10 +144,12 @@ static int live(struct recorder_life *l)
 
 		if (n < 0 && errno != EINTR)
 			return BRIG_E_SYSTEM;
+		if (n < 0) /* they say nothing then */
+			p[0].revents = p[1].revents = 0;
 		if (n == 0)
 			memory_rest();
 		rests = n == 0;
-		ends = is_told_to_end(l);
+		ends = p[1].revents != 0 && is_told_to_end(l);
 		if (work(l) < 0)
 			return BRIG_E_SYSTEM;
 	}

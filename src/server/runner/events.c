@@ -95,10 +95,19 @@ static void spread(struct execution *x, enum event_kind kind, char *text, size_t
 	log_event(x, kind, text, len);
 }
 
+bool events_are_heard(const struct execution *x)
+{
+	bool is_watched = x->delivery != NULL;
+
+	for (size_t i = 0; i < x->n_listeners; i++)
+		is_watched |= x->listener[i].kind == WATCHES;
+	return is_watched || !x->log_is_cut;
+}
+
 /* Takes ownership of the object.  If there is no memory, the event is omitted and the log marked as incomplete. */
 void events_put(struct execution *x, enum event_kind kind, json_t *event)
 {
-	char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+	char *text = event && events_are_heard(x) ? json_dumps(event, JSON_COMPACT) : NULL;
 	size_t len = text ? strlen(text) : 0;
 
 	json_decref(event);
@@ -178,7 +187,7 @@ static void on_sample(void *user, const struct brig_sample *s)
 /* Splits text between characters. */
 static void put_text(struct execution *x, enum event_kind kind, const char *data, size_t len)
 {
-	while (len > 0) {
+	while (len > 0 && events_are_heard(x)) {
 		size_t n = len <= TEXT_PIECE ? len : str_utf8_prefix(data, TEXT_PIECE);
 
 		events_put(x, kind,
@@ -202,7 +211,7 @@ static void put_piece(struct execution *x, enum event_kind kind, const char *dat
 
 static void put_bytes(struct execution *x, enum event_kind kind, const char *data, size_t len)
 {
-	for (size_t at = 0; at < len; at += BYTES_PIECE)
+	for (size_t at = 0; at < len && events_are_heard(x); at += BYTES_PIECE)
 		put_piece(x, kind, data + at, min_u64(len - at, BYTES_PIECE));
 }
 

@@ -177,6 +177,8 @@ void events_attach(struct execution *x, struct brig_request *what);
 /* Records and sends output, or another event; the latter takes ownership of the object. */
 void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
 void events_put(struct execution *x, enum event_kind kind, json_t *event);
+/* Whether an event would be sent or kept: otherwise the caller need not make it. */
+bool events_are_heard(const struct execution *x);
 /* Records and sends an event received from another node. */
 void events_pass_on(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void events_queued(struct execution *x, size_t position);

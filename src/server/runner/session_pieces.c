@@ -402,8 +402,9 @@ static int begin_run(struct session_piece *p, const struct request *req, struct 
 	if (brig_session_run(p->session->inside, &what, &p->tag, err) < 0)
 		return -err->code;
 	/* The run may have to wait for others; watching clients learn at once that it was accepted. */
-	events_put(&p->x, EVENT_started,
-		   json_pack("{s:s, s:I}", "event", "started", "context", (json_int_t)p->context));
+	if (events_are_heard(&p->x))
+		events_put(&p->x, EVENT_started,
+			   json_pack("{s:s, s:I}", "event", "started", "context", (json_int_t)p->context));
 	return 0;
 }
 

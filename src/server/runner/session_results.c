@@ -42,7 +42,7 @@ static void tell_result(struct session_piece *p, json_t *forms, size_t bytes)
 {
 	if (bytes > CHANNEL_INLINE_MAX / 6 && json_array_size(p->results) > LONG_EVENTS_MAX)
 		p->results_are_late = true; /* and so are all that follow, to preserve their order */
-	if (!p->results_are_late)
+	if (!p->results_are_late && events_are_heard(&p->x))
 		events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
 }
 
