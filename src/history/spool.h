@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The spool: where runs leave their records until they are imported.  See spool.c.
- */
+/* The spool: where runs leave their records until they are imported.  See spool.c. */
 #ifndef HISTORY_SPOOL_H
 #define HISTORY_SPOOL_H
 

@@ -209,9 +209,7 @@ static void check_cookies(struct judge *j, const char *text, size_t len)
 
 /* ---- line ends ------------------------------------------------------------------------------------------ */
 
-/*
- * "\" CR LF continues a line, "\" SPACE LF does not: an odd run of backslashes moves to where the CR was.
- */
+/* "\" CR LF continues a line, "\" SPACE LF does not: an odd run of backslashes moves to where the CR was. */
 static void blank_cr_before_lf(char *text, size_t at)
 {
 	size_t run = 0;

@@ -15,9 +15,8 @@
  *
  * On any failure or delay the run creates the item itself after a timeout: only time is lost.
  *
- * Environments are transferred the same way, but no run waits for one and none is created instead; their jobs go back
- * to the stream until it has arrived (queue_environments.c).  A front that gives can also give environments; it fetches
- * nothing.
+ * Environments are transferred the same way, but no run waits for one; their jobs go back to the stream until it has
+ * arrived (queue_environments.c).  A front can give environments; it fetches nothing.
  *
  * Trust: the giver states, in pieces that it seals, which hash the item with a key has.  That cannot be verified
  * without creating the item, so only nodes marked "gives" in the operator's list are asked, and a piece is refused if
@@ -91,12 +90,8 @@ struct slot {
 struct exchange {
 	struct slot given[SLOTS], taken[SLOTS];
 	char said[SAID_MAX]; /* what this node stores, as of looked_ns */
-	uint64_t looked_ns,
-		/*
-		 * Looked_ns: when that was listed; wanted_ns: when a run last lacked something, which will be stored
-		 * soon
-		 */
-		wanted_ns;
+	uint64_t looked_ns; /* when `said` was listed */
+	uint64_t wanted_ns; /* when a run last lacked something, which will be stored soon */
 	struct {
 		char hex[QUEUE_SET_HEX + 1];
 		uint64_t used;
@@ -298,10 +293,7 @@ static void have_patience(struct service *s, const char *to, const char *id)
 	say(s, to, &inner);
 }
 
-/*
- * A node repeats its request while the item is packed; when packing is done, the first piece goes to the last one that
- * asked.
- */
+/* A node repeats its request while the item is packed; the first piece goes to the last node that asked. */
 static void on_want(struct service *s, const struct queue_sealed *said)
 {
 	struct exchange *e = s->queue.exchange;
