@@ -189,11 +189,20 @@ MISSING_WALLS = {
 	"memory": ({"early": {"memory_max": 2 ** 64 - 1}}, "memory_limit"),
 	"cgroup": ({"spaces": [1, 2, 3, 4, 5, 6, 0xEFFFFFFB, 8]}, "cgroup_ns"),
 	"pid": ({"spaces": [1, 0xEFFFFFFC, 3, 4, 5, 6, 7, 8]}, "pid_ns"),
+	# A runtime with a kernel of its own that shows less than Linux: by then nobody could convict the run but after its end.
+	"mounts-unsaid": ({"spaces": [1, 2, 0, 4, 0, 0, 0, 0]}, "cannot see its 'mnt' namespace; protection 'mount_ns'"),
+	**{f"{fact}-unsaid": ({"early": {fact: None}, "late": {fact: None}}, f"cannot see .*protection '{protection}'") for fact, protection in {
+		"memory_max": "memory_limit", "swap_max": "swap_limit", "cpu_quota_percent": "cpu_quota", "capabilities": "no_capabilities",
+		"no_new_privs": "no_new_privs", "seccomp_mode": "seccomp", "root_flags": "read_only_root", "writable_mounts": "read_only_root"}.items()},
 }
 for name, (words, says) in MISSING_WALLS.items():
 	case(f"wall-{name}", f"the pod lacks a wall: {name}", NOT_RUN, {"init": words}, says=says)
 case("wall-given-up", "and the policy does without", ("ok",), {"init": {"early": {"pids_max": 2 ** 64 - 1}, "late": {"pids_max": 2 ** 64 - 1}}},
      env={"BRIG_ALLOW_DEGRADED": "pids_limit"})
+case("wall-unsaid-given-up", "and where nobody says whether it holds", ("ok",), {"init": {"early": {"memory_max": None}, "late": {"memory_max": None}}},
+     env={"BRIG_ALLOW_DEGRADED": "memory_limit"})
+case("wall-unsaid-class", "the RuntimeClass that shows too little is named", NOT_RUN, {"init": {"spaces": [1, 2, 0, 4, 0, 0, 0, 0]}},
+     env={"BRIG_KUBERNETES_RUNTIME": "gvisor"}, says="RuntimeClass 'gvisor' does not show it")
 for name, late in {"capabilities": {"capabilities": "200"}, "filter": {"seccomp_mode": 0}, "root": {"uid": 0}, "alive": {"processes_left": 3}}.items():
 	case(f"violated-{name}", f"the evidence shows it: {name}", ("violated",), {"init": {"late": late}})
 
