@@ -8,6 +8,7 @@ no pod is left, unless the server refuses to remove it, which the result then sa
 
   tests/kubernetes/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
 """
+import errno
 import json
 import os
 import re
@@ -115,6 +116,10 @@ case("not-here", "http to another machine", NOT_RUN, env={"BRIG_KUBERNETES_SERVE
 
 case("no-image", "an image that is not there", NOT_RUN, {"state": "no_image"}, says="ErrImagePull.*kubernetes_image")
 case("unschedulable", "no node takes it", NOT_RUN, {"state": "unschedulable"}, says="Insufficient memory", hasty=("STARTUP",))
+case("creating", "its node does not make it: a handler that it does not have, an address that it does not get", NOT_RUN, {"state": "creating"},
+     says="in time.*kubectl get events -n default`(?!;)", hasty=("STARTUP",))
+case("creating-class", "and there is a RuntimeClass, whose handler it may be", NOT_RUN, {"state": "creating"},
+     env={"BRIG_KUBERNETES_RUNTIME": "gvisor"}, says="in time.*kubectl get events -n default`.*RuntimeClass 'gvisor'", hasty=("STARTUP",))
 case("oom-at-start", "killed for want of memory before it began", NOT_RUN, {"state": "oom"}, says="memory limit is too small")
 LOST = {"at": "stdout", "how": "close"}
 case("oom", "init is killed with the program", ("memory_limit",), {"init": LOST, "ends": "oom"})
@@ -130,6 +135,9 @@ case("not-websocket", "bytes that are no WebSocket", NOT_RUN, {"init": {"at": "r
 case("no-init", "what is in the image is not init", NOT_RUN, {"init": {"at": "ready", "how": "say", "bytes": b"usage: sleep NUMBER\n"}}, says="sleep NUMBER")
 case("init-fails", "init cannot apply Landlock", ("refused",),
      {"init": {"instead": frame(FAILED, struct.pack("<II", WIRE_STEPS.index("landlock"), 95))}}, says="landlock")
+# As gVisor does: no openat2(2).
+case("kernel-lacks-call", "the runtime's kernel is not Linux", ("refused",),
+     {"init": {"instead": frame(FAILED, struct.pack("<II", WIRE_STEPS.index("stage_files"), errno.ENOSYS))}}, says="lacks a system call.*runc, crun")
 
 # ---- pods that are not what was asked for -----------------------------------------------------------------------
 

@@ -152,8 +152,7 @@ static int await_running(struct cell *c, uint64_t deadline, struct brig_error *e
 			return rc;
 		if (status.phase == POD_RUNS)
 			return 0;
-		/* There is time left to say why. */
-		if (status.phase != POD_WAITS || clock_now_ns() + 2 * LOOK_MS * NS_PER_MS >= deadline)
+		if (status.phase != POD_WAITS || clock_now_ns() >= deadline)
 			return never_started(c, &status, err);
 		wait_sleep(LOOK_MS * NS_PER_MS);
 	}
@@ -167,6 +166,8 @@ int pod_start(struct cell *c, struct brig_error *err)
 
 	a->deadline_ns = deadline;
 	rc = create(c, err);
+	/* The last look, too, has time for its answer: a pod that is late is not the API server's fault. */
+	a->deadline_ns = deadline + LOST_PATIENCE_MS * NS_PER_MS;
 	if (rc == 0)
 		rc = await_running(c, deadline, err);
 	if (rc == 0)
