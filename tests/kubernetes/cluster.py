@@ -206,7 +206,8 @@ class ClusterGuard(engine.Guard):
 		kubeconfig = self.kubeconfig("admin")
 		self.spawn("controller-manager", [f"{self.bin}/kube-controller-manager", f"--kubeconfig={kubeconfig}", "--leader-elect=false",
 						  f"--service-account-private-key-file={f}/sa.key", "--use-service-account-credentials=false",
-						  f"--root-ca-file={f}/certs/apiserver.crt", "--port=0", f"--cert-dir={f}/certs-controller"])
+						  f"--root-ca-file={f}/certs/apiserver.crt", "--port=0", f"--cert-dir={f}/certs-controller",
+						  f"--flex-volume-plugin-dir={f}/volume-plugins"])
 		self.spawn("scheduler", [f"{self.bin}/kube-scheduler", f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--port=0",
 					 f"--cert-dir={f}/certs-scheduler"])
 
@@ -228,7 +229,8 @@ class ClusterGuard(engine.Guard):
 			"podPidsLimit": PIDS, "featureGates": {"SizeMemoryBackedVolumes": True}, "resolvConf": "",
 			"imageGCHighThresholdPercent": 100, "evictionHard": {"memory.available": "1Mi"}, "healthzPort": 0}))
 		self.spawn("kubelet", [f"{self.bin}/kubelet", f"--config={config}", f"--kubeconfig={f}/admin.kubeconfig", f"--root-dir={f}/kubelet",
-				       f"--node-ip={ADDRESS}", "--hostname-override=node1", f"--cert-dir={f}/certs-kubelet", *self.runtime_words()])
+				       f"--node-ip={ADDRESS}", "--hostname-override=node1", f"--cert-dir={f}/certs-kubelet",
+				       f"--volume-plugin-dir={f}/volume-plugins", *self.runtime_words()])
 		self.await_call("kubelet", "/api/v1/nodes/node1", lambda status, node: status == 200 and any(
 			c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", [])))
 		self.await_call("controller-manager", "/api/v1/namespaces/default/serviceaccounts/default", lambda status, _: status == 200)
