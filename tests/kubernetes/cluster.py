@@ -15,6 +15,9 @@ What this takes besides an engine, each found out the hard way:
   - a network namespace with only lo has no address to bind to: a veth pair with both ends in it has
   - emptyDir in memory is bounded only with the feature gate SizeMemoryBackedVolumes (on by default since 1.22)
   - the kubelet takes a pod without an address for broken and starts it anew, so the engine has a bridge, in the guard's network only
+  - there is no kube-proxy: the address of the service "kubernetes" is one more of the node's own, and the API server listens on its port
+
+Here the kubelet's runtime is Docker (dockershim); containerd.py has the same cluster with containerd.
 
   cluster.py run COMMAND...   start, run COMMAND inside with KUBECONFIG and BRIG_KUBERNETES_* set, stop
 """
@@ -37,16 +40,18 @@ sys.dont_write_bytecode = True
 import engine
 
 ADDRESS = "10.98.0.1"
-SERVER = f"https://{ADDRESS}:6443"
+SERVICES = "10.97.0"	# of which the first address is that of the service "kubernetes"
+SERVER = f"https://{ADDRESS}:443"
 CEILING = 180		# seconds until the node is ready; never decides on a machine that works
 PIDS = 64		# podPidsLimit: brig's own default
 MS_SHARED = 1 << 20
 PAUSE = "brig-tests/pause:1"
 SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "vm/panic_on_oom")
 
+# An OCI runtime with what containers need on these nodes, in front of the real one.  BEFORE: more of it.
 WRAPPER = """#!/usr/bin/python3 -SEs
 import json, os, sys
-words = sys.argv[1:]
+words, program = sys.argv[1:], "PROGRAM"
 if "create" in words and "--bundle" in words:
 	path = os.path.join(words[words.index("--bundle") + 1], "config.json")
 	with open(path) as f:
@@ -57,7 +62,8 @@ if "create" in words and "--bundle" in words:
 		spaces.append({"type": "cgroup"})
 	with open(path, "w") as f:
 		json.dump(config, f)
-os.execv("RUNC", ["runc"] + words)
+BEFORE
+os.execv(program, [program] + words)
 """
 
 
@@ -90,7 +96,7 @@ class ClusterGuard(engine.Guard):
 		super().__init__("docker", folder, tell, lifeline)
 		self.bin = programs()
 		self.started = {}
-		self.made_kubelet_folder = False
+		self.made_folders = []
 		self.sysctls = {}
 
 	# ---- its world ----
@@ -118,18 +124,22 @@ class ClusterGuard(engine.Guard):
 			except OSError as e:
 				print(f"cluster: {name} is not as it was: {e}", file=sys.stderr)
 
+	# What programs of the node keep in fixed places: links to logs, sockets of plugins.
+	places = ("/var/log", "/var/lib/kubelet")
+
 	def own_places(self):
-		"""The kubelet writes to fixed places: links to logs, sockets of plugins."""
-		self.made_kubelet_folder = not os.path.exists("/var/lib/kubelet")
-		os.makedirs("/var/lib/kubelet", exist_ok=True)
-		for place in (b"/var/log", b"/var/lib/kubelet"):
-			if engine.libc.mount(b"tmpfs", place, b"tmpfs", 0, b"mode=0755,size=64m") != 0:
-				raise engine.Cannot(f"no tmpfs on {place.decode()}")
+		for place in self.places:
+			if not os.path.exists(place):
+				self.made_folders.append(place)
+			os.makedirs(place, exist_ok=True)
+			if engine.libc.mount(b"tmpfs", place.encode(), b"tmpfs", 0, b"mode=0755,size=64m") != 0:
+				raise engine.Cannot(f"no tmpfs on {place}")
 		if engine.libc.mount(None, b"/", None, engine.MS_REC | MS_SHARED, None) != 0:
 			raise engine.Cannot("mounts cannot be shared within the namespace")
 
 	def own_network(self):
-		for words in (["link", "set", "lo", "up"], ["link", "add", "eth0", "type", "veth", "peer", "name", "eth1"],
+		for words in (["link", "set", "lo", "up"], ["addr", "add", f"{SERVICES}.1/32", "dev", "lo"],
+			      ["link", "add", "eth0", "type", "veth", "peer", "name", "eth1"],
 			      ["addr", "add", f"{ADDRESS}/24", "dev", "eth0"], ["link", "set", "eth0", "up"], ["link", "set", "eth1", "up"]):
 			subprocess.run([engine.need("ip", "iproute2"), *words], check=True)
 
@@ -142,10 +152,15 @@ class ClusterGuard(engine.Guard):
 							      start_new_session=True)
 		return self.started[name]
 
+	def wrapper(self, program, package, before=""):
+		text = WRAPPER.replace("BEFORE", before).replace("PROGRAM", engine.need(program, package))
+		path = engine.write(f"{self.folder}/oci-{program}", text.replace("SHARE", f"{self.folder}/share-cgroup-namespace"))
+		os.chmod(path, 0o755)
+		return path
+
 	def start_engine(self):
 		words, _ = engine.docker_command(self.folder, self.name)
-		wrapper = engine.write(f"{self.folder}/oci", WRAPPER.replace("RUNC", engine.need("runc", "runc")).replace("SHARE", f"{self.folder}/share-cgroup-namespace"))
-		os.chmod(wrapper, 0o755)
+		wrapper = self.wrapper("runc", "runc")
 		at = words.index("--cgroup-parent")
 		del words[at:at + 2]	# pods have parents of their own
 		words[words.index("--bridge"):words.index("--bridge") + 2] = ["--bip", "10.99.0.1/24", "--ip-forward=false", "--ip-masq=false"]
@@ -181,8 +196,8 @@ class ClusterGuard(engine.Guard):
 		self.spawn("etcd", [engine.need("etcd", "etcd-server"), "--data-dir", f"{f}/etcd", "--unsafe-no-fsync",
 				    "--listen-client-urls", "http://127.0.0.1:2379", "--advertise-client-urls", "http://127.0.0.1:2379",
 				    "--listen-peer-urls", "http://127.0.0.1:2380"])
-		self.spawn("apiserver", [f"{self.bin}/kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--service-cluster-ip-range=10.97.0.0/24",
-					 f"--bind-address={ADDRESS}", f"--advertise-address={ADDRESS}", "--secure-port=6443", "--insecure-port=0",
+		self.spawn("apiserver", [f"{self.bin}/kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", f"--service-cluster-ip-range={SERVICES}.0/24",
+					 "--bind-address=0.0.0.0", f"--advertise-address={ADDRESS}", "--secure-port=443", "--insecure-port=0",
 					 f"--cert-dir={f}/certs", f"--token-auth-file={f}/tokens.csv", "--authorization-mode=RBAC",
 					 "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-signing-key-file={f}/sa.key",
 					 f"--service-account-key-file={f}/sa.key", "--endpoint-reconciler-type=none",
@@ -191,7 +206,8 @@ class ClusterGuard(engine.Guard):
 		kubeconfig = self.kubeconfig("admin")
 		self.spawn("controller-manager", [f"{self.bin}/kube-controller-manager", f"--kubeconfig={kubeconfig}", "--leader-elect=false",
 						  f"--service-account-private-key-file={f}/sa.key", "--use-service-account-credentials=false",
-						  f"--root-ca-file={f}/certs/apiserver.crt", "--port=0", f"--cert-dir={f}/certs-controller"])
+						  f"--root-ca-file={f}/certs/apiserver.crt", "--port=0", f"--cert-dir={f}/certs-controller",
+						  f"--flex-volume-plugin-dir={f}/volume-plugins"])
 		self.spawn("scheduler", [f"{self.bin}/kube-scheduler", f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--port=0",
 					 f"--cert-dir={f}/certs-scheduler"])
 
@@ -213,40 +229,55 @@ class ClusterGuard(engine.Guard):
 			"podPidsLimit": PIDS, "featureGates": {"SizeMemoryBackedVolumes": True}, "resolvConf": "",
 			"imageGCHighThresholdPercent": 100, "evictionHard": {"memory.available": "1Mi"}, "healthzPort": 0}))
 		self.spawn("kubelet", [f"{self.bin}/kubelet", f"--config={config}", f"--kubeconfig={f}/admin.kubeconfig", f"--root-dir={f}/kubelet",
-				       "--container-runtime=docker", f"--docker-endpoint=unix://{f}/sock", "--network-plugin=", f"--node-ip={ADDRESS}",
-				       "--hostname-override=node1", f"--pod-infra-container-image={PAUSE}", f"--cert-dir={f}/certs-kubelet",
-				       f"--experimental-dockershim-root-directory={f}/dockershim"])
+				       f"--node-ip={ADDRESS}", "--hostname-override=node1", f"--cert-dir={f}/certs-kubelet",
+				       f"--volume-plugin-dir={f}/volume-plugins", *self.runtime_words()])
 		self.await_call("kubelet", "/api/v1/nodes/node1", lambda status, node: status == 200 and any(
 			c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", [])))
 		self.await_call("controller-manager", "/api/v1/namespaces/default/serviceaccounts/default", lambda status, _: status == 200)
 
+	def runtime_words(self):
+		"""What the kubelet makes containers with."""
+		return ["--container-runtime=docker", f"--docker-endpoint=unix://{self.folder}/sock", "--network-plugin=",
+			f"--pod-infra-container-image={PAUSE}", f"--experimental-dockershim-root-directory={self.folder}/dockershim"]
+
 	def await_call(self, name, path, good, raw=False):
-		ca, deadline, last = f"{self.folder}/certs/apiserver.crt", time.monotonic() + CEILING, ""
-		while True:
-			if self.started[name].poll() is not None:
-				raise engine.Cannot(f"{name} ended: {engine.last_lines(os.path.join(self.folder, name + '.log'))}")
+		ca = f"{self.folder}/certs/apiserver.crt"
+
+		def call():
 			try:
 				status, said = request("GET", path, self.tokens["admin"], ca, timeout=5)
-				last = f"{status} {json.dumps(said)[:300]}"
-				if good(status, said):
-					return
 			except ValueError:
 				if raw:
-					return	# "ok" is no JSON
-			except OSError as e:
+					return True	# "ok" is no JSON
+				raise
+			return good(status, said) or f"{status} {json.dumps(said)[:300]}"
+		self.await_answer(name, call)
+
+	def await_answer(self, name, call):
+		"""Until call() is True; what else it returns is the last word of a program that is late."""
+		deadline, last = time.monotonic() + CEILING, ""
+		while True:
+			log = os.path.join(self.folder, name + ".log")
+			if self.started[name].poll() is not None:
+				raise engine.Cannot(f"{name} ended: {engine.last_lines(log)}")
+			try:
+				last = call()
+				if last is True:
+					return
+			except (OSError, ValueError) as e:
 				last = str(e)
 			if time.monotonic() > deadline:
-				raise engine.Cannot(f"{name} is not up after {CEILING} s: {last}; {engine.last_lines(os.path.join(self.folder, name + '.log'))}")
+				raise engine.Cannot(f"{name} is not up after {CEILING} s: {last}; {engine.last_lines(log)}")
 			time.sleep(0.2)
 
 	# ---- the end ----
 
 	def remove(self):
 		self.restore_sysctls()
-		if self.made_kubelet_folder:
-			engine.libc.umount2(b"/var/lib/kubelet", 2)
+		for place in self.made_folders:
+			engine.libc.umount2(place.encode(), 2)
 			try:
-				os.rmdir("/var/lib/kubelet")
+				os.rmdir(place)
 			except OSError:
 				pass
 		keep = os.environ.get("BRIG_TEST_CLUSTER_LOGS")
@@ -260,8 +291,13 @@ class ClusterGuard(engine.Guard):
 
 class Cluster(engine.Engine):
 	"""A started cluster.  Raises engine.Cannot."""
+	runtime = "dockershim"
+
 	def guard(self, tell, lifeline):
 		return ClusterGuard(self.folder, tell, lifeline)
+
+	def take_images(self, names):
+		"""Of the engine, in which they were built; the node has the same one."""
 
 	def __init__(self):
 		programs()
@@ -283,13 +319,13 @@ class Cluster(engine.Engine):
 				      stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
 
 
-def main():
+def main(kind=Cluster):
 	words = sys.argv[1:]
 	if words[:1] != ["run"] or len(words) < 2:
 		print(__doc__.strip(), file=sys.stderr)
 		return 2
 	try:
-		with Cluster() as cluster:
+		with kind() as cluster:
 			child = subprocess.Popen(cluster.inside(words[1:]), env={**os.environ, **cluster.env(), "DOCKER_HOST": cluster.host,
 										"CLUSTER": cluster.folder, "CLUSTER_GUARD": str(cluster.pid)})
 			for sig in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

@@ -8,6 +8,7 @@ no pod is left, unless the server refuses to remove it, which the result then sa
 
   tests/kubernetes/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
 """
+import errno
 import json
 import os
 import re
@@ -115,6 +116,10 @@ case("not-here", "http to another machine", NOT_RUN, env={"BRIG_KUBERNETES_SERVE
 
 case("no-image", "an image that is not there", NOT_RUN, {"state": "no_image"}, says="ErrImagePull.*kubernetes_image")
 case("unschedulable", "no node takes it", NOT_RUN, {"state": "unschedulable"}, says="Insufficient memory", hasty=("STARTUP",))
+case("creating", "its node does not make it: a handler that it does not have, an address that it does not get", NOT_RUN, {"state": "creating"},
+     says="in time.*kubectl get events -n default`(?!;)", hasty=("STARTUP",))
+case("creating-class", "and there is a RuntimeClass, whose handler it may be", NOT_RUN, {"state": "creating"},
+     env={"BRIG_KUBERNETES_RUNTIME": "gvisor"}, says="in time.*kubectl get events -n default`.*RuntimeClass 'gvisor'", hasty=("STARTUP",))
 case("oom-at-start", "killed for want of memory before it began", NOT_RUN, {"state": "oom"}, says="memory limit is too small")
 LOST = {"at": "stdout", "how": "close"}
 case("oom", "init is killed with the program", ("memory_limit",), {"init": LOST, "ends": "oom"})
@@ -130,6 +135,9 @@ case("not-websocket", "bytes that are no WebSocket", NOT_RUN, {"init": {"at": "r
 case("no-init", "what is in the image is not init", NOT_RUN, {"init": {"at": "ready", "how": "say", "bytes": b"usage: sleep NUMBER\n"}}, says="sleep NUMBER")
 case("init-fails", "init cannot apply Landlock", ("refused",),
      {"init": {"instead": frame(FAILED, struct.pack("<II", WIRE_STEPS.index("landlock"), 95))}}, says="landlock")
+# As gVisor does: no openat2(2).
+case("kernel-lacks-call", "the runtime's kernel is not Linux", ("refused",),
+     {"init": {"instead": frame(FAILED, struct.pack("<II", WIRE_STEPS.index("stage_files"), errno.ENOSYS))}}, says="lacks a system call.*runc, crun")
 
 # ---- pods that are not what was asked for -----------------------------------------------------------------------
 
@@ -189,11 +197,20 @@ MISSING_WALLS = {
 	"memory": ({"early": {"memory_max": 2 ** 64 - 1}}, "memory_limit"),
 	"cgroup": ({"spaces": [1, 2, 3, 4, 5, 6, 0xEFFFFFFB, 8]}, "cgroup_ns"),
 	"pid": ({"spaces": [1, 0xEFFFFFFC, 3, 4, 5, 6, 7, 8]}, "pid_ns"),
+	# A runtime with a kernel of its own that shows less than Linux: by then nobody could convict the run but after its end.
+	"mounts-unsaid": ({"spaces": [1, 2, 0, 4, 0, 0, 0, 0]}, "cannot see its 'mnt' namespace; protection 'mount_ns'"),
+	**{f"{fact}-unsaid": ({"early": {fact: None}, "late": {fact: None}}, f"cannot see .*protection '{protection}'") for fact, protection in {
+		"memory_max": "memory_limit", "swap_max": "swap_limit", "cpu_quota_percent": "cpu_quota", "capabilities": "no_capabilities",
+		"no_new_privs": "no_new_privs", "seccomp_mode": "seccomp", "root_flags": "read_only_root", "writable_mounts": "read_only_root"}.items()},
 }
 for name, (words, says) in MISSING_WALLS.items():
 	case(f"wall-{name}", f"the pod lacks a wall: {name}", NOT_RUN, {"init": words}, says=says)
 case("wall-given-up", "and the policy does without", ("ok",), {"init": {"early": {"pids_max": 2 ** 64 - 1}, "late": {"pids_max": 2 ** 64 - 1}}},
      env={"BRIG_ALLOW_DEGRADED": "pids_limit"})
+case("wall-unsaid-given-up", "and where nobody says whether it holds", ("ok",), {"init": {"early": {"memory_max": None}, "late": {"memory_max": None}}},
+     env={"BRIG_ALLOW_DEGRADED": "memory_limit"})
+case("wall-unsaid-class", "the RuntimeClass that shows too little is named", NOT_RUN, {"init": {"spaces": [1, 2, 0, 4, 0, 0, 0, 0]}},
+     env={"BRIG_KUBERNETES_RUNTIME": "gvisor"}, says="RuntimeClass 'gvisor' does not show it")
 for name, late in {"capabilities": {"capabilities": "200"}, "filter": {"seccomp_mode": 0}, "root": {"uid": 0}, "alive": {"processes_left": 3}}.items():
 	case(f"violated-{name}", f"the evidence shows it: {name}", ("violated",), {"init": {"late": late}})
 

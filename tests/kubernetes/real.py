@@ -3,9 +3,12 @@
 """
 real.py - pods as cells on a real Kubernetes cluster (cluster.py), and deploy/kubernetes held against its API server.
 
-    tests/kubernetes/real.py [--build] [--only NAME,...]      --build: first build the cluster's programs, if need be (15 to 25 minutes)
+    tests/kubernetes/real.py [--build] [--only NAME,...] [--runtime dockershim,containerd]
 
-Runs as the service account that deploy/kubernetes/cells gives brig, so that its role is shown to be enough.  Each run must leave no pod.
+    --build: first build the cluster's programs, if need be (15 to 25 minutes).  Every case is tried on a cluster whose kubelet has Docker
+    below it, and on one with containerd (containerd.py); those of a RuntimeClass only on the latter.
+
+Runs with the role that deploy/kubernetes/cells gives brig, so that it is shown to be enough.  Each run must leave no pod.
 The cluster and all that it made are gone at the end.  A machine that cannot start it skips, and says why.
 """
 import argparse
@@ -22,12 +25,14 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "deploy")]
 sys.dont_write_bytecode = True
 import cluster
+import containerd
 import engine
 
 BRIG = os.path.abspath(os.environ.get("BRIG", os.path.join(ROOT, "build", "brig")))
 NAMESPACE = "brig-cells"
 CEILING = 300	# seconds that a run may take on a busy machine
 CASES = []
+CLUSTERS = {"dockershim": cluster.Cluster, "containerd": containerd.ContainerdCluster}
 
 
 class Failed(Exception):
@@ -36,6 +41,12 @@ class Failed(Exception):
 
 def case(fn):
 	CASES.append(fn)
+	fn.runtimes = tuple(CLUSTERS)
+	return fn
+
+
+def containerd_case(fn):
+	case(fn).runtimes = ("containerd",)
 	return fn
 
 
@@ -54,8 +65,13 @@ class World:
 			made = subprocess.run([BRIG, "images", "build", image], env={**os.environ, "DOCKER_HOST": started.host}, stdin=subprocess.DEVNULL,
 					      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 			check(made.returncode == 0, f"brig images build {image}", made.stdout.decode())
+		self.take_images()
 		self.kubectl("apply", "-k", os.path.join(ROOT, "deploy/kubernetes/cells"))
 		self.give_role()
+
+	def take_images(self):
+		images = json.loads(engine.ask(self.cluster.sock, "GET", "/images/json")[1])
+		self.cluster.take_images([name for image in images for name in image["RepoTags"] or () if name.startswith("brig")])
 
 	def kubectl(self, *words):
 		p = self.cluster.kubectl(*words)
@@ -67,14 +83,14 @@ class World:
 		self.kubectl("create", "rolebinding", "brig-test", "--role=brig-cells", "--user=brig", f"--namespace={NAMESPACE}")
 		self.kubectl("create", "clusterrolebinding", "brig-test", "--clusterrole=brig-runtime-classes", "--user=brig")
 
-	def write_policy(self, extra="", who="brig"):
+	def write_policy(self, extra="", who="brig", startup_ms=60000):
 		engine.write(self.policy, f"""backend: [kubernetes, native]
 kubernetes:
   server: {cluster.SERVER}
   token_file: {self.cluster.path(who + ".token")}
   ca_file: {self.cluster.path("certs/apiserver.crt")}
   namespace: {NAMESPACE}
-startup_timeout_ms: 60000
+startup_timeout_ms: {startup_ms}
 cleanup_timeout_ms: 60000
 inspection: "off"
 audit: "off"
@@ -107,8 +123,8 @@ def brief(r):
 
 
 def ok(r, stdout):
-	check((r["verdict"], r["stdout"]) == ("ok", stdout), "verdict and output", brief(r))
 	bad = [row for row in r["evidence"] if not row["kept"] and row["check"] not in GIVEN_UP]
+	check((r["verdict"], r["stdout"]) == ("ok", stdout), "verdict and output", {**brief(r), "not kept": bad})
 	check(not bad, "promises that were not kept", bad)
 	check(not any("clean-up" in w for w in r["warnings"]), "something was left", r["warnings"])
 
@@ -236,7 +252,7 @@ def refused(w, says, *words, extra="", who="brig", code="print('ran')"):
 def refusals(w):
 	"""what the cluster cannot keep or does not have is refused before the program starts"""
 	refused(w, "podPidsLimit", extra="pids_limit: 30\n")
-	refused(w, "no RuntimeClass 'gvisor'", extra="kubernetes_runtime: gvisor\n")
+	refused(w, "no RuntimeClass 'elsewhere'", extra="kubernetes_runtime: elsewhere\n")
 	refused(w, "ErrImage", extra="kubernetes_image: brig/nothing:1\n")
 	refused(w, "forbids it", who="nobody")
 	share = w.cluster.path("share-cgroup-namespace")
@@ -313,6 +329,15 @@ for p in ('/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/proc/sys/vm/
   try: open(p, 'w').write('x'); print('GOT', p)
   except OSError: pass
 print('done')""",
+	"mounts that the runtime left writable": """import os
+for line in open('/proc/self/mountinfo'):
+  p = line.split()[4]
+  if p in ('/workspace', '/tmp', '/dev/shm') or not os.path.isdir(p): continue
+  try: open(p + '/x', 'w').write('x'); print('GOT', p)
+  except OSError: pass
+  try: os.mkdir(p + '/y'); print('GOT a folder in', p)
+  except OSError: pass
+print('done')""",
 	"a forged last word": """import sys, os
 os.write(2, b'brigjob3' * 100 + bytes(64))
 print('done')""",
@@ -338,6 +363,128 @@ def fork_bomb(w):
 	bad = [row for row in r["evidence"] if not row["kept"] and row["check"] not in GIVEN_UP | {"wall_time"}]
 	check(not bad, "promises that were not kept", bad)
 	check(next(row for row in r["evidence"] if row["check"] == "no_process_left")["kept"], "nobody is left", r["evidence"])
+
+
+# ---- RuntimeClass ----------------------------------------------------------------------------------------------
+
+CLASSES = {"crun": "crun", "gvisor": "runsc", "hollow": "none"}	# the last one's handler no node has
+
+
+def with_classes(w):
+	for name, handler in CLASSES.items():
+		path = engine.write(w.cluster.path("object.yaml"), json.dumps({
+			"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": handler}))
+		w.kubectl("apply", "-f", path)
+
+
+def handler_state(w, pod):
+	"""What the OCI runtime of a pod's container keeps of it: each has files of its own kind."""
+	ident = pod["status"]["containerStatuses"][0]["containerID"].partition("://")[2]
+	top = f"/proc/{w.cluster.pid}/root/run/containerd/runc/{containerd.NAMESPACE}"
+	return sorted(name for name in os.listdir(f"{top}/{ident}"))
+
+
+@containerd_case
+def runtime_class(w):
+	"""a RuntimeClass is in the pod, its handler runs it, and every promise is kept"""
+	with_classes(w)
+	for extra, name, keeps in (("", None, "state.json"), ("kubernetes_runtime: crun\n", "crun", "status")):
+		w.write_policy(extra)
+		try:
+			p = start(w, "import time; print('there', flush=True); time.sleep(5)")
+			pod = next(pod for pod in w.pods() if not pod["metadata"].get("deletionTimestamp"))
+			check(pod["spec"].get("runtimeClassName") == name, f"runtimeClassName is {name}", pod["spec"].get("runtimeClassName"))
+			check(keeps in handler_state(w, pod), f"the runtime of {name} runs it", handler_state(w, pod))
+			out, _ = p.communicate(timeout=CEILING)
+		finally:
+			w.write_policy()
+		ok(json.loads(out), "there\n")
+
+
+@containerd_case
+def attacks_in_class(w):
+	"""hostile programs get nothing in a pod of a RuntimeClass either"""
+	with_classes(w)
+	w.write_policy("kubernetes_runtime: crun\n")
+	try:
+		attacks(w)
+	finally:
+		w.write_policy()
+
+
+GIVES_UP = "landlock, cgroup_ns, ipc_ns, uts_ns, memory_limit, swap_limit, pids_limit, cpu_quota, disk_limit, read_only_root"
+
+
+@containerd_case
+def gvisor(w):
+	"""gVisor's kernel lacks calls that init needs: refused before the start, whatever the policy gives up"""
+	with_classes(w)
+	for given_up in ("landlock", GIVES_UP):
+		refused(w, "lacks a system call", extra=f"kubernetes_runtime: gvisor\nallow_degraded: [{given_up}]\n")
+
+
+@containerd_case
+def hollow_class(w):
+	"""a RuntimeClass whose handler no node has: the pod does not start, and the reason says where to look"""
+	with_classes(w)
+	w.write_policy("kubernetes_runtime: hollow\n", startup_ms=2000)
+	try:
+		r = w.run(code="print('ran')")
+	finally:
+		w.write_policy()
+	check(r["verdict"] in ("refused", "failed") and r["stdout"] == "" and "RuntimeClass 'hollow'" in r["reason"], "verdict and reason", brief(r))
+
+
+# ---- brig in a pod ---------------------------------------------------------------------------------------------
+
+IN_POD = "brig:in-pod"
+
+
+def pod_of_brig(words, account="brig"):
+	"""As the restricted standard wants pods; nothing says where the API server is, and who asks."""
+	env = {"BRIG_BACKEND": "kubernetes", "BRIG_AUDIT": "off", "BRIG_HISTORY": "false", "BRIG_METRICS": "false", "BRIG_STATE": "/tmp/brig",
+	       "BRIG_INSPECTION": "off", "BRIG_STARTUP_TIMEOUT_MS": "60000", "BRIG_CLEANUP_TIMEOUT_MS": "60000"}
+	return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": NAMESPACE}, "spec": {
+		"serviceAccountName": account, "automountServiceAccountToken": True, "restartPolicy": "Never",
+		"securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "runAsGroup": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
+		"containers": [{"name": "brig", "image": IN_POD, "imagePullPolicy": "Never", "command": ["/usr/bin/brig", *words],
+				"env": [{"name": name, "value": value} for name, value in env.items()],
+				"securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+				"volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]}],
+		"volumes": [{"name": "tmp", "emptyDir": {}}]}}
+
+
+def brig_in_pod(w, *words, account="brig"):
+	"""The last line that brig said in a pod of its own."""
+	w.kubectl("apply", "-f", engine.write(w.cluster.path("object.yaml"), json.dumps(pod_of_brig(words, account))))
+	deadline = time.monotonic() + CEILING
+	try:
+		while True:
+			pod = json.loads(w.kubectl("get", "pod", "asks", f"--namespace={NAMESPACE}", "-o", "json"))
+			if pod["status"]["phase"] in ("Succeeded", "Failed"):
+				break
+			check(time.monotonic() < deadline, "brig's own pod ends", pod["status"])
+			time.sleep(0.2)
+		return w.kubectl("logs", "asks", f"--namespace={NAMESPACE}")
+	finally:
+		w.kubectl("delete", "pod", "asks", f"--namespace={NAMESPACE}", "--grace-period=0", "--force")
+
+
+@case
+def in_cluster(w):
+	"""brig in a pod asks as its service account, whose role is that of deploy/kubernetes/cells"""
+	made = subprocess.run([os.path.join(ROOT, "tools/build-image"), "--build", os.path.dirname(BRIG), "--packages", "libcurl4,libwslay1", "--tag", IN_POD,
+			       "--tar", w.cluster.path("in-pod.tar")], env={**os.environ, "DOCKER_HOST": w.cluster.host}, stdin=subprocess.DEVNULL,
+			      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+	check(made.returncode == 0, "tools/build-image", made.stdout.decode())
+	w.take_images()
+	r = json.loads(brig_in_pod(w, "run", "--json", "--lang", "python", "-c", "print('from a pod')"))
+	ok(r, "from a pod\n")
+	check(r["backend"] == "kubernetes", "backend", r["backend"])
+	w.kubectl("apply", "-f", engine.write(w.cluster.path("object.yaml"), json.dumps({
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "other", "namespace": NAMESPACE}})))
+	r = json.loads(brig_in_pod(w, "run", "--json", "--lang", "python", "-c", "print('from a pod')", account="other"))
+	check(r["verdict"] == "refused" and "forbids it" in r["reason"] and r["stdout"] == "", "an account without the role", brief(r))
 
 
 NEWER_FIELDS = {"appArmorProfile"}	# since 1.30
@@ -372,35 +519,45 @@ def manifests(w):
 			check(p.returncode == 0, f"{overlay}: {o['kind']} {o['metadata']['name']}", p.stdout.decode())
 
 
-def main():
-	parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-	parser.add_argument("--build", action="store_true")
-	parser.add_argument("--only", default="")
-	options = parser.parse_args()
-	if options.build:
-		subprocess.run([os.path.join(HERE, "build-cluster")], check=True)
+def try_cases(kind, only):
+	"""Each case on one cluster."""
 	counts = {"passed": 0, "failed": 0, "skipped": 0}
 	try:
-		started = cluster.Cluster()
+		started = kind()
 	except engine.Cannot as e:
-		print(f"ok - pods on a real cluster # SKIP {e}\n0 passed, 0 failed, 1 skipped")
-		return 0
+		print(f"ok - pods on a real cluster with {kind.runtime} # SKIP {e}")
+		return {**counts, "skipped": 1}
 	with started:
 		w = World(started)
 		for fn in CASES:
-			if options.only and fn.__name__ not in options.only.split(","):
+			if kind.runtime not in fn.runtimes or (only and fn.__name__ not in only):
 				continue
 			began = time.monotonic()
 			try:
 				fn(w)
 				w.await_no_pods()
 				counts["passed"] += 1
-				print(f"ok - {fn.__name__}: {fn.__doc__} ({time.monotonic() - began:.1f} s)", flush=True)
+				print(f"ok - {kind.runtime}.{fn.__name__}: {fn.__doc__} ({time.monotonic() - began:.1f} s)", flush=True)
 			except Failed as e:
 				counts["failed"] += 1
-				print(f"not ok - {fn.__name__}: {fn.__doc__}\n#   {e}", flush=True)
-	print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-	return 1 if counts["failed"] else 0
+				print(f"not ok - {kind.runtime}.{fn.__name__}: {fn.__doc__}\n#   {e}", flush=True)
+	return counts
+
+
+def main():
+	parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+	parser.add_argument("--build", action="store_true")
+	parser.add_argument("--only", default="")
+	parser.add_argument("--runtime", default=",".join(CLUSTERS))
+	options = parser.parse_args()
+	if options.build:
+		subprocess.run([os.path.join(HERE, "build-cluster")], check=True)
+	total = {"passed": 0, "failed": 0, "skipped": 0}
+	for name in options.runtime.split(","):
+		for key, n in try_cases(CLUSTERS[name], set(filter(None, options.only.split(",")))).items():
+			total[key] += n
+	print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))
+	return 1 if total["failed"] else 0
 
 
 if __name__ == "__main__":

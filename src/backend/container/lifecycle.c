@@ -3,6 +3,7 @@
  * The life cycle of a run in a container, as its init reports it.  How the container is created, and what its engine
  * says about it, is up to the backend; from the job that is sent to init's last frame it is the same for all backends.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,6 +64,13 @@ static int step_failed(const struct pump *p, struct brig_error *err)
 	if (p->failure.step == WIRE_STEP_exec)
 		return err_set(err, BRIG_E_SYSTEM, (int)p->failure.sys, "cannot execute %s in the container",
 			       p->plan->argv[0]);
+	/* Landlock may be missing from any Linux, and be given up. */
+	if (p->failure.sys == ENOSYS && protection != PROT_landlock)
+		return err_set(err, BRIG_E_REFUSED, ENOSYS,
+			       "the container's init could not %s: the kernel that its runtime gives it lacks a system "
+			       "call for that. Use a runtime whose containers have Linux below them (runc, crun), "
+			       "5.13 or newer; gVisor is not Linux",
+			       what);
 	if (protection == PROT_COUNT)
 		return err_set(err, BRIG_E_SYSTEM, (int)p->failure.sys, "the container's init could not %s", what);
 	return err_set(err, BRIG_E_REFUSED, (int)p->failure.sys,

@@ -2,6 +2,7 @@
 #include "backend/guest/confine.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -85,7 +86,8 @@ int guest_set_rlimits(struct guest_confine *c)
 
 int guest_close_files(struct guest_confine *c)
 {
-	if (close_range(c->close_from, ~0U, 0) < 0)
+	/* No descriptor is above INT_MAX, and gVisor refuses ~0U. */
+	if (close_range(c->close_from, INT_MAX, 0) < 0)
 		return -errno;
 	return setsid() < 0 ? -errno : 0;
 }

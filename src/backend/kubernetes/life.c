@@ -112,6 +112,19 @@ static int look(struct cell *c, json_t **ret, struct pod_status *status, struct 
 	return 0;
 }
 
+/* What keeps a node from making the container at all, such as a handler that it does not have, is in events only. */
+static int too_late(const struct cell *c, const struct pod_status *s, struct brig_error *err)
+{
+	const char *class = c->host->set->kubernetes_runtime;
+
+	return err_set(
+		err, BRIG_E_SYSTEM, ETIMEDOUT,
+		"the pod did not start in time (startup_timeout_ms)%s%s. Its node says why in `kubectl get events -n "
+		"%s`%s%s%s",
+		s->why[0] ? ": " : "", s->why, c->host->api.namespace,
+		class[0] ? "; perhaps it does not have the handler of RuntimeClass '" : "", class, class[0] ? "'" : "");
+}
+
 static int never_started(const struct cell *c, const struct pod_status *s, struct brig_error *err)
 {
 	if (s->phase == POD_BROKEN)
@@ -125,8 +138,7 @@ static int never_started(const struct cell *c, const struct pod_status *s, struc
 	if (s->phase == POD_ENDED)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the pod ended with code %lld before its program could start%s%s",
 			       (long long)s->code, s->why[0] ? ": " : "", s->why);
-	return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the pod did not start in time (startup_timeout_ms)%s%s",
-		       s->why[0] ? ": " : "", s->why);
+	return too_late(c, s, err);
 }
 
 static int await_running(struct cell *c, uint64_t deadline, struct brig_error *err)
@@ -144,8 +156,7 @@ static int await_running(struct cell *c, uint64_t deadline, struct brig_error *e
 			return rc;
 		if (status.phase == POD_RUNS)
 			return 0;
-		/* Leaves time to find out why. */
-		if (status.phase != POD_WAITS || clock_now_ns() + 2 * LOOK_MS * NS_PER_MS >= deadline)
+		if (status.phase != POD_WAITS || clock_now_ns() >= deadline)
 			return never_started(c, &status, err);
 		wait_sleep(LOOK_MS * NS_PER_MS);
 	}
@@ -159,6 +170,8 @@ int pod_start(struct cell *c, struct brig_error *err)
 
 	a->deadline_ns = deadline;
 	rc = create(c, err);
+	/* The last look, too, has time for its answer: a pod that is late is not the API server's fault. */
+	a->deadline_ns = deadline + LOST_PATIENCE_MS * NS_PER_MS;
 	if (rc == 0)
 		rc = await_running(c, deadline, err);
 	if (rc == 0)

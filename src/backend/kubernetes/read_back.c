@@ -30,13 +30,41 @@ static bool is_nodes(const struct cell *c, size_t i)
 	return c->pump.spaces.inode[i] == spaces[i].first;
 }
 
+static bool given_up(const struct cell *c, enum protection protection)
+{
+	return c->plan->may_degrade & PROT_BIT(protection);
+}
+
+/* Refuses before the program starts: what init cannot see now could not be shown as kept afterwards either. */
+static int not_shown(const struct cell *c, enum protection protection, const char *what, struct brig_error *err)
+{
+	const char *class = c->host->set->kubernetes_runtime;
+	const struct protection_info *info = &protection_info[protection];
+
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"the pod's init cannot see %s; protection '%s': %s%s%s does not show it. Use a RuntimeClass whose "
+		"containers have Linux below them (runc, crun)%s",
+		what, info->name, class[0] ? "the runtime of RuntimeClass '" : "the nodes' container runtime", class,
+		class[0] ? "'" : "",
+		info->essential ? "" : ", or, to run without the protection, name it in allow_degraded");
+}
+
 /* A row for each promise that a cluster may accept and not keep: what was found, and how to change that. */
 static int check_spaces(const struct cell *c, struct brig_error *err)
 {
+	static const char *const names[WIRE_SPACE_COUNT] = WIRE_SPACE_NAMES;
+	char what[40];
+
 	if (!c->pump.has_spaces)
 		return err_set(err, BRIG_E_REFUSED, 0, "the pod's init did not say which namespaces it has");
 	for (size_t i = 0; i < WIRE_SPACE_COUNT; i++)
-		if (is_nodes(c, i) && !(c->plan->may_degrade & PROT_BIT(spaces[i].protection)))
+		if (c->pump.spaces.inode[i] == 0 && !given_up(c, spaces[i].protection)) {
+			(void)snprintf(what, sizeof(what), "its '%s' namespace", names[i]);
+			return not_shown(c, spaces[i].protection, what, err);
+		}
+	for (size_t i = 0; i < WIRE_SPACE_COUNT; i++)
+		if (is_nodes(c, i) && !given_up(c, spaces[i].protection))
 			return err_set(
 				err, BRIG_E_REFUSED, 0,
 				"the pod shares a namespace with its node: protection '%s'. For cgroup_ns: cgroup "
@@ -64,7 +92,7 @@ static int check_processes(const struct cell *c, struct brig_error *err)
 {
 	const struct fact *f = &c->pump.early.row[FACT_pids_max];
 
-	if (c->plan->may_degrade & PROT_BIT(PROT_pids_limit) || (f->known && f->num <= c->plan->limits.pids))
+	if (given_up(c, PROT_pids_limit) || (f->known && f->num <= c->plan->limits.pids))
 		return 0;
 	return err_set(
 		err, BRIG_E_REFUSED, 0,
@@ -88,13 +116,37 @@ static int check_disk(const struct cell *c, struct brig_error *err)
 		"keep it; before, turn on the feature gate SizeMemoryBackedVolumes of the kubelet");
 }
 
+/*
+ * What nobody but init can see: the API server only repeats what was asked for.  The checks after the end would convict a run
+ * whose facts are missing, but by then the program has run.
+ */
+static int check_shown(const struct cell *c, struct brig_error *err)
+{
+	static const struct {
+		enum fact_id fact;
+		enum protection protection;
+		const char *what;
+	} rows[] = {
+		{ FACT_memory_max, PROT_memory_limit, "its memory limit" },
+		{ FACT_swap_max, PROT_swap_limit, "its swap limit" },
+		{ FACT_cpu_quota_percent, PROT_cpu_quota, "its processor quota" },
+		{ FACT_capabilities, PROT_no_capabilities, "the program's capabilities" },
+		{ FACT_no_new_privs, PROT_no_new_privs, "whether the program may gain privileges" },
+		{ FACT_seccomp_mode, PROT_seccomp, "the program's system call filter" },
+		{ FACT_root_flags, PROT_read_only_root, "how its root is mounted" },
+		{ FACT_writable_mounts, PROT_read_only_root, "its mounts" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!c->pump.early.row[rows[i].fact].known && !given_up(c, rows[i].protection))
+			return not_shown(c, rows[i].protection, rows[i].what, err);
+	return 0;
+}
+
 int pod_check_walls(struct cell *c, struct brig_error *err)
 {
 	static int (*const checks[])(const struct cell *, struct brig_error *) = {
-		check_spaces,
-		check_network,
-		check_processes,
-		check_disk,
+		check_spaces, check_shown, check_network, check_processes, check_disk,
 	};
 	int rc = 0;
 

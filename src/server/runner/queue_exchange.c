@@ -90,8 +90,8 @@ struct slot {
 struct exchange {
 	struct slot given[SLOTS], taken[SLOTS];
 	char said[SAID_MAX]; /* what this node stores, as of looked_ns */
-	uint64_t looked_ns; /* when `said` was listed */
-	uint64_t wanted_ns; /* when a run last lacked something, which will be stored soon */
+	uint64_t looked_ns;  /* when `said` was listed */
+	uint64_t wanted_ns;  /* when a run last lacked something, which will be stored soon */
 	struct {
 		char hex[QUEUE_SET_HEX + 1];
 		uint64_t used;

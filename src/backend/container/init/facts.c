@@ -157,7 +157,11 @@ static bool is_sealed(const struct inside *in, const char *point)
 	/* Kubernetes mounts a file there for a final message; only init could write to it. */
 	bool message = in->job.flags & WIRE_IN_POD && str_eq(point, "/dev/termination-log");
 
-	return in->landlock_abi > 0 && (workspace || message || (in->job.shown[0] && str_eq(point, in->job.shown)));
+	/* crun mounts a tmpfs that anybody may write to below the hierarchies of cgroup v1; the rules let nobody read it even. */
+	bool groups = in->job.flags & WIRE_IN_POD && str_eq(point, "/sys/fs/cgroup");
+
+	return in->landlock_abi > 0 &&
+	       (workspace || message || groups || (in->job.shown[0] && str_eq(point, in->job.shown)));
 }
 
 /* A mount counts as writable if the program's user can write there; device nodes store nothing. */

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -30,8 +31,11 @@ static int hide(void)
 	(void)umask(022);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
 		return -errno;
-	/* A runtime provides three descriptors; any others would be the engine's. */
-	return close_range(STDERR_FILENO + 1, ~0U, 0) < 0 ? -errno : 0;
+	/*
+	 * A runtime provides three descriptors; any others would be the engine's.  Up to INT_MAX: gVisor reads the last
+	 * one as a signed number, and refuses -1.
+	 */
+	return close_range(STDERR_FILENO + 1, INT_MAX, 0) < 0 ? -errno : 0;
 }
 
 static int find_places(struct inside *in)
