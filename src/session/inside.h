@@ -63,6 +63,9 @@ struct process {
 	struct context *context; /* whose kernel it is; NULL: nobody's */
 	struct run_hooks hooks;  /* of one that is nobody's */
 	bool told_end, held;
+	uint64_t linger_ns; /* it has exited, and its children may write until then; 0: it has not */
+	int exit_code, exit_signal;
+	uint64_t cpu_us; /* all three from its exit on */
 };
 
 /* The workspace on its way to or from a file, or to a pipe; one at a time. */

@@ -139,6 +139,15 @@ see("a signal that it caused itself", async () => {
 	const e = await failed(commands.run("kill -SEGV $$"));
 	assert.deepEqual([e.exitCode, e.error], [-1, "signal: segmentation fault"]);
 });
+see("what its children write behind it, until they close the pipe", async () => {
+	assert.equal((await commands.run("exec > >(tee log); echo teed")).stdout, "teed\n");
+	const e = await failed(commands.run("(sleep 0.01; echo late; echo later >&2) & exit 3"));
+	assert.deepEqual([e.exitCode, e.stdout, e.stderr], [3, "late\n", "later\n"]);
+});
+see("a child that keeps the pipe open does not keep the command", async () => {
+	const r = await commands.run("sleep 1000 & echo $!");
+	await commands.run(`kill ${r.stdout}`);
+});
 see("what it leaves in the background goes on", async () => {
 	await commands.run("(sleep 0.1; echo done > left-behind) > /dev/null 2>&1 &");
 	await commands.run("while ! [ -s left-behind ]; do sleep 0.02; done");
