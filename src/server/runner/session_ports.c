@@ -43,6 +43,7 @@ void handle_session_port(struct service *s, struct request *req)
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	uint16_t port;
+	int rc;
 
 	if (!x)
 		return;
@@ -56,7 +57,8 @@ void handle_session_port(struct service *s, struct request *req)
 	}
 	if (!session_can_wait(s, req, x))
 		return;
-	if (brig_session_connect(x->inside, port, &tag, &err) < 0)
+	rc = x->is_paused && x->resumes ? session_wake(x, &err) : 0;
+	if (rc < 0 || brig_session_connect(x->inside, port, &tag, &err) < 0)
 		session_trouble(s, req, &err);
 	else
 		(void)session_wait_for(s, req, x, tag);

@@ -162,7 +162,8 @@ struct server_session {
 	bool is_addressing, is_ready_untold;
 	uint64_t addressed_ns; /* 0: its address is not in the bucket */
 	enum session_end end;  /* what is to be counted if nothing worse ends it */
-	bool pauses; /* at its timeout, which is pause_at_ns then: for the library it lasts as long as it may */
+	bool pauses;  /* at its timeout, which is pause_at_ns then: for the library it lasts as long as it may */
+	bool resumes; /* when a client connects to one of its ports while it is paused */
 	uint64_t pause_at_ns; /* of the clock that stands for moments; 0: never */
 	uint64_t timeout_ms;  /* that it begins with */
 	int pause_timer;
@@ -246,6 +247,7 @@ void session_go_on(struct service *s, struct server_session *x);
 void session_charge(struct server_session *x, uint64_t cpu_ns);
 /* It is ready: from now on its time runs. */
 void session_begin_time(struct server_session *x);
+int session_wake(struct server_session *x, struct brig_error *err); /* resumes it */
 
 /* ---- session_requests.c ---------------------------------------------------------------------------------------- */
 

@@ -75,6 +75,14 @@ void e2b_gone(struct client *c)
 		   json_pack("{s:s, s:s, s:i}", "sandboxId", id, "message", "The sandbox was not found", "code", 502));
 }
 
+/* The answer of the proxy of the original, which does not tell a pause from an end. */
+void e2b_absent(struct client *c, const char *session, bool is_paused)
+{
+	const char *message = is_paused ? "The sandbox is paused" : "The sandbox was not found";
+
+	door_reply(c, 502, json_pack("{s:s, s:s, s:i}", "sandboxId", session, "message", message, "code", 502));
+}
+
 bool e2b_is_gone(unsigned status, const struct message *m)
 {
 	json_t *doc;
