@@ -242,6 +242,18 @@ see("a fork is paused by its timeout if the first one is", async () => {
 	assert.equal((await copy.getInfo()).state, "paused");
 	await Promise.all([copy.kill(), other.kill()]);
 });
+see("ports without public traffic need the key of the sandbox", async () => {
+	const other = await Sandbox.create({ network: { allowPublicTraffic: false } });
+	const [copy] = await other.fork();
+	for (const s of [other, copy]) {
+		await s.commands.run("exec python3 -u -m http.server 3000", { background: true });
+		let seen;
+		while ((seen = await asked(s.getHost(3000), { "e2b-traffic-access-token": s.trafficAccessToken }))[0] === 502);
+		assert.equal(seen[0], 200);
+		assert.equal((await asked(s.getHost(3000)))[0], 403);
+		assert.equal(await s.kill(), true);
+	}
+});
 see("the name of a port of a sandbox that was killed, or never was", async () => {
 	const other = await Sandbox.create();
 	const host = other.getHost(3000);

@@ -333,6 +333,8 @@ see("addresses that are signed", async () => {
 	const up = await fetch(await box.uploadUrl("up+ load.txt"), { method: "POST", body: form });
 	assert.deepEqual([up.status, (await up.json())[0].path], [200, `${HOME}/up+ load.txt`]);
 	const address = await box.downloadUrl("up+ load.txt", { useSignatureExpiration: 60 });
+	const late = await fetch(await box.downloadUrl("up+ load.txt", { useSignatureExpiration: -60 }));
+	assert.deepEqual([late.status, await late.json()], [401, { code: 401, message: "signature is already expired" }]);
 	assert.equal(await (await fetch(address)).text(), "signed");
 	for (const [from, to] of [["signature=v1_", "signature=v1_A"], ["path=up", "path=down"], [/signature_expiration=\d/, "signature_expiration=9"]])
 		assert.equal((await fetch(address.replace(from, to))).status, 401);

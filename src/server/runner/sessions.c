@@ -533,6 +533,7 @@ static int begin(struct service *s, const struct request *req, struct server_ses
 	x->timeout_ms = opts.timeout_ms ? opts.timeout_ms : level_of(x)->session_ms;
 	x->pauses = message_number(req->m, FIELD_pauses, 0) != 0;
 	x->resumes = message_number(req->m, FIELD_resumes, 0) != 0;
+	x->needs_key = message_number(req->m, FIELD_needs_key, 0) != 0;
 	if (x->pauses)
 		opts.timeout_ms = 0;
 	rc = x->pauses ? make_timer(s, x, err) : 0;

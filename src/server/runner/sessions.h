@@ -162,8 +162,9 @@ struct server_session {
 	bool is_addressing, is_ready_untold;
 	uint64_t addressed_ns; /* 0: its address is not in the bucket */
 	enum session_end end;  /* what is to be counted if nothing worse ends it */
-	bool pauses;  /* at its timeout, which is pause_at_ns then: for the library it lasts as long as it may */
-	bool resumes; /* when a client connects to one of its ports while it is paused */
+	bool pauses;    /* at its timeout, which is pause_at_ns then: for the library it lasts as long as it may */
+	bool needs_key; /* to connect to its ports, also where nobody needs one */
+	bool resumes;   /* when a client connects to one of its ports while it is paused */
 	uint64_t pause_at_ns; /* of the clock that stands for moments; 0: never */
 	uint64_t timeout_ms;  /* that it begins with */
 	int pause_timer;
