@@ -18,6 +18,8 @@ JSON_MAX = 1 << 20
 CHARTS = ""
 NOTEBOOK = ""
 DISPLAY = ""
+IN_LOOP = {"create_task", "ensure_future", "get_running_loop"}  # need a loop that runs
+LOOP_OF_ITS_OWN = {"run", "run_until_complete", "run_forever", "Runner"}  # may not be called in another one
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
 
 
@@ -390,11 +392,21 @@ def parts_of_tree(code, name):
     return [compile(part, name, mode, TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
 
 
+def needs_loop(compiled):
+    """Whether a piece awaits, or makes tasks outside of its functions, as in a notebook, where all code runs in a loop. What calls
+    asyncio.run() does not, so that programs work as they do in a file."""
+    if any(part.co_flags & COROUTINE for part in compiled):
+        return True
+    names = {name for part in compiled for name in part.co_names}
+    knows_asyncio = "asyncio" in names or "asyncio" in sys.modules
+    return knows_asyncio and not names.isdisjoint(IN_LOOP) and names.isdisjoint(LOOP_OF_ITS_OWN)
+
+
 def execute(code, name):
     sources[name] = code
     show_sources()
     compiled = parts_of_lines(code, name) or parts_of_tree(code, name)
-    if any(part.co_flags & COROUTINE for part in compiled):
+    if needs_loop(compiled):
         return finished(run_awaited, compiled)
     return finished(run_parts, compiled)
 

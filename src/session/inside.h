@@ -63,6 +63,9 @@ struct process {
 	struct context *context; /* whose kernel it is; NULL: not a kernel */
 	struct run_hooks hooks;  /* if it is not a kernel */
 	bool told_end, held;
+	uint64_t linger_ns; /* it has exited, and its children may write until then; 0: it has not */
+	int exit_code, exit_signal;
+	uint64_t cpu_us; /* all three from its exit on */
 };
 
 /* A save or load in progress; one at a time. */

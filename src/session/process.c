@@ -12,6 +12,9 @@
 #define ROWS       24
 #define COLUMNS    80
 #define END_OF_TTY "\004"
+/* A process that has exited may have children that write the rest of its output, as in `exec > >(tee log)`.  What they write is read until
+ * the last of them has closed the pipes, but no longer than this: a server in the background never closes them. */
+#define LINGER_NS (300 * NS_PER_MS)
 
 struct process *process_find(const struct session *s, uint64_t tag)
 {
@@ -29,6 +32,23 @@ static void tell_end(struct process *p, const struct run_outcome *how)
 	}
 }
 
+static void tell_exit(struct process *p, enum run_ending ending)
+{
+	tell_end(p, &(const struct run_outcome){ .ending = ending,
+						 .wall_ns = clock_now_ns() - p->begun_ns,
+						 .output_bytes = p->output_bytes,
+						 .cpu_us = p->cpu_us,
+						 .exit_code = p->exit_code,
+						 .signal = p->exit_signal });
+}
+
+static enum run_ending ending_of(const struct process *p)
+{
+	return p->flags & BRIG_SESSION_TIMED_OUT  ? RUN_TIMEOUT
+	       : p->flags & BRIG_SESSION_TOO_MUCH ? RUN_OUTPUT
+						  : RUN_DONE;
+}
+
 void process_free(struct session *s, struct process *p)
 {
 	struct process **at = &s->processes;
@@ -41,6 +61,8 @@ void process_free(struct session *s, struct process *p)
 	source_close(s, &p->out);
 	source_close(s, &p->err);
 	buf_release(&p->in.bytes);
+	if (p->linger_ns)
+		tell_exit(p, ending_of(p));
 	tell_end(p, &(const struct run_outcome){ .ending = RUN_ENDED });
 	free(p);
 }
@@ -204,6 +226,15 @@ static bool read_piece(struct session *s, struct process *p, struct source *src,
 	return false;
 }
 
+static void finish(struct session *s, struct process *p);
+
+/* The last of the pipes of a process that has exited is closed: nothing comes any more. */
+static void finish_if_closed(struct session *s, struct process *p)
+{
+	if (p->linger_ns && p->out.fd < 0 && p->err.fd < 0)
+		finish(s, p);
+}
+
 static void serve_out(struct session *s, void *owner, uint32_t events UNUSED)
 {
 	struct process *p = owner;
@@ -211,6 +242,7 @@ static void serve_out(struct session *s, void *owner, uint32_t events UNUSED)
 	if (p->pid == 0)
 		return; /* end of file arrived before the steward's report that it was started */
 	(void)read_piece(s, p, &p->out, BRIG_STDOUT);
+	finish_if_closed(s, p);
 }
 
 static void serve_err(struct session *s, void *owner, uint32_t events UNUSED)
@@ -220,6 +252,7 @@ static void serve_err(struct session *s, void *owner, uint32_t events UNUSED)
 	if (p->pid == 0)
 		return;
 	(void)read_piece(s, p, &p->err, BRIG_STDERR);
+	finish_if_closed(s, p);
 }
 
 /* Reads at most the capacity of a pipe: the process may write as fast as we read. */
@@ -448,51 +481,77 @@ int session_resize(struct session *s, uint64_t process, uint32_t rows, uint32_t 
 	return ask_process(s, process, &head, ret_tag, err);
 }
 
+static void finish(struct session *s, struct process *p)
+{
+	struct brig_session_event e = { .kind = BRIG_SESSION_EXITED,
+					.tag = p->tag,
+					.fd = -1,
+					.pid = p->pid,
+					.exit_code = p->exit_code,
+					.signal = p->exit_signal,
+					.cpu_us = p->cpu_us,
+					.flags = p->flags };
+
+	session_is_active(s);
+	if (p->context)
+		context_kernel_gone(s, p->context, e.signal);
+	else
+		session_tell(s, &e);
+	tell_exit(p, ending_of(p));
+	process_free(s, p);
+}
+
+/* A kernel, a terminal, and a process that was killed have nothing more to say. */
+static bool may_linger(const struct process *p)
+{
+	bool is_open = p->out.fd >= 0 || p->err.fd >= 0;
+
+	return is_open && !p->context && !p->pty && !p->exit_signal &&
+	       !(p->flags & (BRIG_SESSION_TIMED_OUT | BRIG_SESSION_TOO_MUCH));
+}
+
 void process_exited(struct session *s, struct process *p, const struct steward_head *head)
 {
 	const int64_t *number = head->number;
-	struct context *c = p->context;
-	struct brig_session_event e = { .kind = BRIG_SESSION_EXITED, .tag = p->tag, .fd = -1, .pid = p->pid };
 
-	if (number[0] != p->pid)
+	if (number[0] != p->pid || p->linger_ns)
 		return;
 	process_read(s, p);
-	e.exit_code = (int)number[1];
-	e.signal = (int)number[2];
-	e.cpu_us = (uint64_t)number[3];
-	e.flags = p->flags;
-	session_is_active(s);
-	if (c)
-		context_kernel_gone(s, c, e.signal);
+	p->exit_code = (int)number[1];
+	p->exit_signal = (int)number[2];
+	p->cpu_us = (uint64_t)number[3];
+	p->deadline_ns = 0;
+	if (may_linger(p))
+		p->linger_ns = clock_now_ns() + LINGER_NS;
 	else
-		session_tell(s, &e);
-	tell_end(p, &(const struct run_outcome){ .ending = p->flags & BRIG_SESSION_TIMED_OUT  ? RUN_TIMEOUT
-							   : p->flags & BRIG_SESSION_TOO_MUCH ? RUN_OUTPUT
-											      : RUN_DONE,
-						 .wall_ns = clock_now_ns() - p->begun_ns,
-						 .output_bytes = p->output_bytes,
-						 .cpu_us = e.cpu_us,
-						 .exit_code = e.exit_code,
-						 .signal = e.signal });
-	process_free(s, p);
+		finish(s, p);
 }
 
 uint64_t process_next_deadline(const struct session *s)
 {
 	uint64_t at = UINT64_MAX;
 
-	for (const struct process *p = s->processes; p; p = p->next)
+	for (const struct process *p = s->processes; p; p = p->next) {
 		if (p->deadline_ns)
 			at = min_u64(at, p->deadline_ns);
+		if (p->linger_ns)
+			at = min_u64(at, p->linger_ns);
+	}
 	return at;
 }
 
 void process_check_deadlines(struct session *s, uint64_t now)
 {
-	for (struct process *p = s->processes; p; p = p->next)
+	for (struct process *p = s->processes; p; p = p->next) {
 		if (p->deadline_ns && now >= p->deadline_ns) {
 			p->flags |= BRIG_SESSION_TIMED_OUT;
 			p->deadline_ns = p->pid > 0 ? 0 : now + 100 * NS_PER_MS; /* not started yet: try again later */
 			(void)process_kill(s, p, SIGKILL);
 		}
+		if (p->linger_ns && now >= p->linger_ns) {
+			process_read(s, p);
+			finish(s, p); /* which may free others, too: the timer is set for what else is due */
+			return;
+		}
+	}
 }

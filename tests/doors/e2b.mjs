@@ -206,6 +206,63 @@ see("a server in it has a name", async () => {
 	assert.equal((await get({ "X-Access-Token": "a".repeat(32) }))[0], 401);
 	assert.equal(await server.kill(), true);
 });
+const asked = (host, headers = {}) => new Promise((resolve, reject) => {
+	request(url, { headers: { host, ...headers } }, (r) => {
+		let body = "";
+		r.setEncoding("utf8").on("data", (text) => (body += text)).on("end", () => resolve([r.statusCode, body]));
+	}).on("error", reject).end();
+});
+see("a request to its server resumes a sandbox that wants that, and no other", async () => {
+	for (const autoResume of [true, false]) {
+		const other = await Sandbox.create({ lifecycle: { onTimeout: "pause", autoResume }, timeoutMs: 3600_000 });
+		const [copy] = await other.fork({ timeoutMs: 3600_000 });
+		for (const s of [other, copy]) {
+			await s.commands.run("exec python3 -u -m http.server 3000", { background: true });
+			while ((await asked(s.getHost(3000)))[0] === 502);
+			assert.equal(await s.pause(), true);
+			const [status, body] = await asked(s.getHost(3000));
+			if (autoResume) {
+				assert.equal(status, 200);
+				const info = await s.getInfo();
+				assert.equal(info.state, "running");
+				assert.ok(info.endAt - Date.now() <= 300_000, "for five minutes");
+			} else {
+				assert.deepEqual([status, JSON.parse(body)], [502, { sandboxId: s.sandboxId, message: "The sandbox is paused", code: 502 }]);
+				assert.equal((await s.getInfo()).state, "paused");
+			}
+			assert.equal(await s.kill(), true);
+		}
+	}
+});
+see("a fork is paused by its timeout if the first one is", async () => {
+	const other = await Sandbox.create({ lifecycle: { onTimeout: "pause" }, timeoutMs: 600_000 });
+	const [copy] = await other.fork({ timeoutMs: 600_000 });
+	await copy.setTimeout(0);
+	while (await copy.isRunning());
+	assert.equal((await copy.getInfo()).state, "paused");
+	await Promise.all([copy.kill(), other.kill()]);
+});
+see("ports without public traffic need the key of the sandbox", async () => {
+	const other = await Sandbox.create({ network: { allowPublicTraffic: false } });
+	const [copy] = await other.fork();
+	for (const s of [other, copy]) {
+		await s.commands.run("exec python3 -u -m http.server 3000", { background: true });
+		let seen;
+		while ((seen = await asked(s.getHost(3000), { "e2b-traffic-access-token": s.trafficAccessToken }))[0] === 502);
+		assert.equal(seen[0], 200);
+		assert.equal((await asked(s.getHost(3000)))[0], 403);
+		assert.equal(await s.kill(), true);
+	}
+});
+see("the name of a port of a sandbox that was killed, or never was", async () => {
+	const other = await Sandbox.create();
+	const host = other.getHost(3000);
+	assert.equal(await other.kill(), true);
+	for (const [id, name] of [[other.sandboxId, host], ["a".repeat(16), host.replace(other.sandboxId, "a".repeat(16))]]) {
+		const [status, body] = await asked(name);
+		assert.deepEqual([status, JSON.parse(body)], [502, { sandboxId: id, message: "The sandbox was not found", code: 502 }]);
+	}
+});
 see("a snapshot is a template", async () => {
 	await box.files.write("kept/ü.txt", "content");
 	const made = await box.createSnapshot({ name: "first" });

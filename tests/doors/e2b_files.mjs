@@ -139,6 +139,15 @@ see("a signal that it caused itself", async () => {
 	const e = await failed(commands.run("kill -SEGV $$"));
 	assert.deepEqual([e.exitCode, e.error], [-1, "signal: segmentation fault"]);
 });
+see("what its children write behind it, until they close the pipe", async () => {
+	assert.equal((await commands.run("exec > >(tee log); echo teed")).stdout, "teed\n");
+	const e = await failed(commands.run("(sleep 0.01; echo late; echo later >&2) & exit 3"));
+	assert.deepEqual([e.exitCode, e.stdout, e.stderr], [3, "late\n", "later\n"]);
+});
+see("a child that keeps the pipe open does not keep the command", async () => {
+	const r = await commands.run("sleep 1000 & echo $!");
+	await commands.run(`kill ${r.stdout}`);
+});
 see("what it leaves in the background goes on", async () => {
 	await commands.run("(sleep 0.1; echo done > left-behind) > /dev/null 2>&1 &");
 	await commands.run("while ! [ -s left-behind ]; do sleep 0.02; done");
@@ -324,6 +333,8 @@ see("addresses that are signed", async () => {
 	const up = await fetch(await box.uploadUrl("up+ load.txt"), { method: "POST", body: form });
 	assert.deepEqual([up.status, (await up.json())[0].path], [200, `${HOME}/up+ load.txt`]);
 	const address = await box.downloadUrl("up+ load.txt", { useSignatureExpiration: 60 });
+	const late = await fetch(await box.downloadUrl("up+ load.txt", { useSignatureExpiration: -60 }));
+	assert.deepEqual([late.status, await late.json()], [401, { code: 401, message: "signature is already expired" }]);
 	assert.equal(await (await fetch(address)).text(), "signed");
 	for (const [from, to] of [["signature=v1_", "signature=v1_A"], ["path=up", "path=down"], [/signature_expiration=\d/, "signature_expiration=9"]])
 		assert.equal((await fetch(address.replace(from, to))).status, 401);

@@ -12,7 +12,7 @@ from table import ANY, BODIES, answer, ask, check, like, serve
 @case("E2B's client: sandboxes")
 def sandboxes(t):
 	with serve(t, "all", "--refuse-keys", "e2b_bad,bad") as s:
-		run_client(t, s, "e2b.mjs", 36)
+		run_client(t, s, "e2b.mjs", 40)
 
 
 @case("an older client of E2B's, with the first version of its addresses")

@@ -19,6 +19,9 @@ def python_state(t):
 		same("a string without its quotes", c.run("'hello'").text, "hello")
 		same("the last value", c.run("_ * 2").text, "hellohello")
 		same("a semicolon", c.run("x;").text, None)
+		c.run("import asyncio\nhits = []\nasync def note():\n    hits.append(1)\ntask = asyncio.create_task(note())")
+		same("a task of a piece that does not await", c.run("await asyncio.sleep(0)\nhits").text, "[1]")
+		same("a loop of its own", c.run("async def main():\n    return await asyncio.create_task(asyncio.sleep(0, 5))\nasyncio.run(main())").text, "5")
 		same("await", c.run("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 7\nawait f()").text, "7")
 
 

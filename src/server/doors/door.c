@@ -63,6 +63,14 @@ static const struct {
 #include "server/doors.def"
 };
 
+static const struct {
+	enum door door;
+	void (*reply)(struct client *c, const char *session, bool is_paused);
+} absent[] = {
+#define DOOR_ABSENT(d, function) { DOOR_##d, function },
+#include "server/doors.def"
+};
+
 static void (*const errors[DOOR_COUNT])(struct client *c, unsigned status, const char *message) = {
 #define DOOR(name, title, keys, trust, move) [DOOR_##name] = name##_error,
 #include "server/doors.def"
@@ -458,6 +466,16 @@ void door_begin_port(struct client *c, const char *bytes, const struct http1_hea
 		 session); /* before the client's own header fields: door_line() finds the first */
 	put_line(c->req->call, ports[i].port_line, number);
 	door_begin(c, bytes, head);
+}
+
+bool door_reply_absent(struct client *c, const char *session, bool is_paused)
+{
+	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
+		if (c->front->options->doors.is_open[absent[i].door]) {
+			absent[i].reply(c, session, is_paused);
+			return true;
+		}
+	return false;
 }
 
 /* ---- requests to the runner ------------------------------------------------------------------------------------ */

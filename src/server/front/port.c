@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "server/doors/door.h"
 
 /* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
@@ -520,6 +521,8 @@ void port_on_answer(struct client *c, struct record *r, const struct message *m)
 {
 	struct port *p = c->req->port;
 	struct reply a = { .status = r->status };
+	char session[sizeof(p->id)];
+	bool is_absent;
 
 	if (r->status == 200 && p->only_check) {
 		give_cookie(p);
@@ -529,8 +532,12 @@ void port_on_answer(struct client *c, struct record *r, const struct message *m)
 		begin(p, &r->fds[0]);
 		return;
 	}
+	is_absent = p->by_host && (r->status == 404 || r->status == 409 || r->status == 410);
+	(void)str_copy(session, sizeof(session), p->id);
 	port_close(p);
 	c->is_last |= !c->req->reader.done;
+	if (is_absent && door_reply_absent(c, session, r->status == 409))
+		return;
 	if (r->status == 200)
 		a.status = 502;
 	a.retry_after = message_number(m, FIELD_retry_after, 0);

@@ -171,6 +171,10 @@ static void put_settings(struct buf *fields, const struct message *req, const js
 	put_texts(fields, FIELD_variable, req);
 	if (message_has(req, FIELD_pauses))
 		message_put_number(fields, FIELD_pauses, message_number(req, FIELD_pauses, 0));
+	if (message_has(req, FIELD_resumes))
+		message_put_number(fields, FIELD_resumes, message_number(req, FIELD_resumes, 0));
+	if (message_has(req, FIELD_needs_key))
+		message_put_number(fields, FIELD_needs_key, message_number(req, FIELD_needs_key, 0));
 	if (message_has(req, FIELD_door))
 		message_put_number(fields, FIELD_door, message_number(req, FIELD_door, 0));
 }
@@ -395,6 +399,12 @@ static bool put_first(struct buf *fields, const struct request *req, const struc
 		return false;
 	put_settings(fields, req->m, settings);
 	json_decref(settings);
+	if (x->pauses && !message_has(req->m, FIELD_pauses))
+		message_put_number(fields, FIELD_pauses, 1);
+	if (x->resumes && !message_has(req->m, FIELD_resumes))
+		message_put_number(fields, FIELD_resumes, 1);
+	if (x->needs_key && !message_has(req->m, FIELD_needs_key))
+		message_put_number(fields, FIELD_needs_key, 1);
 	put_texts(fields, FIELD_variable, was);
 	put_either(fields, FIELD_note, req->m, x->note);
 	if (timeout_ms)

@@ -43,11 +43,16 @@ void handle_session_port(struct service *s, struct request *req)
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	uint16_t port;
+	int rc;
 
 	if (!x)
 		return;
 	if (!read_port(req->m, &port)) {
 		answer_error(s, req, 404, "a port is a number from 1 to 65535");
+		return;
+	}
+	if (x->needs_key && s->options->no_auth && !req->session) {
+		answer_error(s, req, 403, "the ports of this session need its key: send it as X-Access-Token");
 		return;
 	}
 	if (message_number(req->m, FIELD_only_check, 0)) {
@@ -56,7 +61,8 @@ void handle_session_port(struct service *s, struct request *req)
 	}
 	if (!session_can_wait(s, req, x))
 		return;
-	if (brig_session_connect(x->inside, port, &tag, &err) < 0)
+	rc = x->is_paused && x->resumes ? session_wake(x, &err) : 0;
+	if (rc < 0 || brig_session_connect(x->inside, port, &tag, &err) < 0)
 		session_trouble(s, req, &err);
 	else
 		(void)session_wait_for(s, req, x, tag);

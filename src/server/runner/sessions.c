@@ -15,6 +15,7 @@
 #include "sys/crypto.h"
 
 #define EVENTS_OF_A_TURN 32
+#define RESUMED_MS       300000 /* that a session lasts when a connection has resumed it */
 
 static const char being_stopped[] = "the service is being stopped";
 
@@ -265,6 +266,26 @@ void session_begin_time(struct server_session *x)
 {
 	if (x->pauses)
 		pause_in(x, x->timeout_ms);
+}
+
+/*
+ * Resumes the session for the request that follows.  It gets RESUMED_MS more: its timeout has passed, and a pause has no
+ * end of its own.
+ */
+int session_wake(struct server_session *x, struct brig_error *err)
+{
+	uint64_t tag, left, most;
+	int rc = brig_session_resume(x->inside, &tag, err);
+
+	if (rc < 0)
+		return rc;
+	x->is_paused = false;
+	brig_session_times(x->inside, &left, &most);
+	if (x->pauses)
+		pause_in(x, min_u64(RESUMED_MS, most));
+	else
+		rc = brig_session_set_timeout(x->inside, RESUMED_MS < most ? RESUMED_MS : UINT64_MAX, err);
+	return rc;
 }
 
 /* Does not wait for the pause; the library executes later requests in order. */
@@ -518,6 +539,8 @@ static int begin(struct service *s, const struct request *req, struct server_ses
 		opts.timeout_ms = 0; /* longer timeouts in other protocols are lowered to the limit */
 	x->timeout_ms = opts.timeout_ms ? opts.timeout_ms : level_of(x)->session_ms;
 	x->pauses = message_number(req->m, FIELD_pauses, 0) != 0;
+	x->resumes = message_number(req->m, FIELD_resumes, 0) != 0;
+	x->needs_key = message_number(req->m, FIELD_needs_key, 0) != 0;
 	if (x->pauses)
 		opts.timeout_ms = 0;
 	rc = x->pauses ? make_timer(s, x, err) : 0;

@@ -172,6 +172,8 @@ struct server_session {
 	uint64_t addressed_ns; /* 0: its address is not in the bucket */
 	enum session_end end;  /* reason to count, unless it ends because of an error */
 	bool pauses;           /* it is paused at its timeout, pause_at_ns; its timeout in the library is the maximum */
+	bool needs_key;        /* connecting to its ports requires its key, even where no token is required */
+	bool resumes;          /* a connection to one of its ports resumes it */
 	uint64_t pause_at_ns;  /* monotonic; 0: never */
 	uint64_t timeout_ms;   /* initial timeout */
 	int pause_timer;
@@ -260,6 +262,7 @@ void session_go_on(struct service *s, struct server_session *x);
 void session_charge(struct server_session *x, uint64_t cpu_ns);
 /* It is ready: its timeout starts. */
 void session_begin_time(struct server_session *x);
+int session_wake(struct server_session *x, struct brig_error *err); /* resumes it */
 
 /* ---- session_requests.c ---------------------------------------------------------------------------------------- */
 

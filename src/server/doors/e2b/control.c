@@ -272,6 +272,10 @@ static void create(struct client *c)
 	e2b_put_options(fields);
 	if (json_is_true(json_object_get(doc, "autoPause")))
 		message_put_number(fields, FIELD_pauses, 1);
+	if (e2b_goes_on(doc))
+		message_put_number(fields, FIELD_resumes, 1);
+	if (json_is_false(json_object_get(json_object_get(doc, "network"), "allowPublicTraffic")))
+		message_put_number(fields, FIELD_needs_key, 1);
 	if (c->req->call->path[0])
 		message_put_text(fields, FIELD_snapshot, c->req->call->path);
 	else if (!is_usual(template))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "server/doors/e2b/control.h"
 
@@ -73,6 +74,14 @@ void e2b_gone(struct client *c)
 
 	door_reply(c, 502,
 		   json_pack("{s:s, s:s, s:i}", "sandboxId", id, "message", "The sandbox was not found", "code", 502));
+}
+
+/* The answer of the proxy of the original, which does not tell a pause from an end. */
+void e2b_absent(struct client *c, const char *session, bool is_paused)
+{
+	const char *message = is_paused ? "The sandbox is paused" : "The sandbox was not found";
+
+	door_reply(c, 502, json_pack("{s:s, s:s, s:i}", "sandboxId", session, "message", message, "code", 502));
 }
 
 bool e2b_is_gone(unsigned status, const struct message *m)
@@ -167,6 +176,16 @@ static void found(struct client *c, const json_t *doc)
 	call->then_let_in(c);
 }
 
+/* Whether the address was signed for a time that is over. */
+static bool has_expired(struct client *c)
+{
+	char expires[24];
+	uint64_t until = 0;
+
+	return door_query(c, "signature_expiration", expires, sizeof(expires)) && str_to_u64(expires, &until) &&
+	       until <= clock_wall_ns() / NS_PER_SEC;
+}
+
 static void on_session(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = door_answer_json(m);
@@ -176,7 +195,8 @@ static void on_session(struct client *c, unsigned status, const struct message *
 	else if (e2b_is_gone(status, m))
 		e2b_gone(c);
 	else
-		door_error(c, status, door_answer_message(doc));
+		door_error(c, status,
+			   status == 401 && has_expired(c) ? "signature is already expired" : door_answer_message(doc));
 	json_decref(doc);
 }
 
