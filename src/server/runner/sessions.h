@@ -13,6 +13,7 @@
  *	session_watches   changes below a directory, as they happen
  *	session_copies    sessions created with the files of another one, or of a snapshot
  *	session_ports     connections to servers in the session, and links
+ *	session_timeouts  sessions that are paused at their timeout, and resumed
  *	session_keys      requests with a session's key instead of a token
  *	session_repeats   requests with an Idempotency-Key
  *
@@ -263,6 +264,9 @@ void session_charge(struct server_session *x, uint64_t cpu_ns);
 /* It is ready: its timeout starts. */
 void session_begin_time(struct server_session *x);
 int session_wake(struct server_session *x, struct brig_error *err); /* resumes it */
+/* session_timeouts.c: the timer of one that pauses at its timeout.  It must be made before the session begins. */
+int session_make_timer(struct service *s, struct server_session *x, struct brig_error *err);
+void session_pause_if_due(struct server_session *x);
 
 /* ---- session_requests.c ---------------------------------------------------------------------------------------- */
 
