@@ -24,7 +24,7 @@ def scheduling(t):
 	own, idle = os.nice(0), os.SCHED_IDLE
 	raised = (("chrt -f 30", 0, own), ("chrt -r 5", 0, own), (f"nice -n {-5 - own}", 0, 0), ("ionice -c 1 -n 0", 0, own))
 	lowered = (("nice -n 2", 0, own + 2), ("chrt -i 0", idle, own), ("ionice -c 3", 0, own))
-	for command, policy, nice in (*raised, *lowered) if os.getuid() == 0 else lowered:
+	for command, policy, nice in (*raised, *lowered) if harness.is_root() else lowered:
 		p = t.run([*command.split(), *t.run_args("--json", "--lang", "python", "-c", SEE_SCHEDULING)])
 		r = json.loads(p.out)
 		t.equal((r["verdict"], r["stdout"]), ("ok", f"{policy} {nice}\n"), command, r["reason"])
