@@ -368,7 +368,13 @@ void session_fork_begin(struct server_session *y)
 	struct server_session *x = find_first(y);
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!x || y->is_stopping || begin_copy(x, y, &err) == 0)
+	if (!x || y->is_stopping)
+		return;
+	if (x->is_stopping) {
+		session_fork_lost(x);
+		return;
+	}
+	if (begin_copy(x, y, &err) == 0)
 		return;
 	fork_is_over(x);
 	y->failed_status = 409;
