@@ -50,6 +50,7 @@ struct token {
 	bool is_for_all;         /* of clients that need no token: every door */
 	bool makes_environments; /* may create those in its list; an administrator may create any */
 	bool admin;              /* may see and cancel executions of others */
+	bool is_anonymous;       /* stands for every client of a service with --no-auth */
 	int64_t created;         /* seconds since 1970 */
 	int64_t expires;         /* 0: never */
 	int64_t revoked;         /* 0: not revoked */

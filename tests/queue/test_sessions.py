@@ -297,6 +297,37 @@ def doors(t):
 		wait_until("it is gone", lambda: first.ask("GET", f"/sandboxes/{ident}", headers=mine[0]).status == 404)
 
 
+@case("the ports of a sandbox without public traffic need its key at a front without tokens too, wherever the sandbox is; with public traffic, or where tokens are asked for, they do not")
+def closed_ports(t):
+	policy = t.path("doors.yaml", "doors: [e2b]\n")
+	with Cluster(t, fronts=2, workers=0, env={"BRIG_POLICY": policy}) as c:
+		first, second = c.fronts
+		second.end()
+		second.begin("--no-auth")
+		second.wait_again()
+		hers = {"X-API-Key": token(first, "ann", "--door", "e2b", "--door", "api")["Authorization"].split()[1]}
+
+		def make(front, headers, public):
+			a = front.ask("POST", "/v2/sandboxes", {"templateID": "base", "network": {"allowPublicTraffic": public}}, headers)
+			t.equal(a.status, 201, f"a sandbox: {a.body[:300]!r}")
+			return a.json["sandboxID"], a.json["envdAccessToken"]
+		closed, key = make(first, hers, False)
+		opened, _ = make(first, hers, True)
+		own, own_key = make(second, {}, False)
+		seen = [("nobody in particular, at the other front", second, closed, {}, 403),
+			("the key, at the other front", second, closed, {"X-Access-Token": key}, 502),
+			("the key of another sandbox", second, closed, {"X-Access-Token": own_key}, 401),
+			("nobody in particular, and public traffic", second, opened, {}, 502),
+			("nobody in particular, where it is", second, own, {}, 403),
+			("the key, where it is", second, own, {"X-Access-Token": own_key}, 502),
+			("its key, where tokens are asked for, of one that was made without", first, own, {"X-Access-Token": own_key}, 401),
+			("its token, where it is", first, closed, {"X-API-Key": hers["X-API-Key"]}, 502)]
+		for what, front, ident, headers, status in seen:
+			path = f"/v1/sessions/{ident}/ports/8000/"
+			a = wait_until(f"{what}: its address is known", lambda f=front, p=path, h=headers: (lambda b: b if b.status != 404 else None)(f.ask("GET", p, headers=h)))
+			t.equal(a.status, status, f"{what}: {a.body[:300]!r}")
+
+
 @case("a session that is asked for again with its Idempotency-Key, at any front, is made once: on a front and on a worker; another body, and one that has ended, is 409")
 def repeated(t):
 	with Cluster(t, fronts=2) as c:

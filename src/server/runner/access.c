@@ -162,7 +162,7 @@ const struct token *access_find(struct service *s, const struct message *m, int 
 				char *ret_why, size_t why_size)
 {
 	static const struct token anonymous = {
-		.name = "anonymous", .max_trust = TOKEN_TRUSTED, .admin = true, .is_for_all = true
+		.name = "anonymous", .max_trust = TOKEN_TRUSTED, .admin = true, .is_for_all = true, .is_anonymous = true
 	};
 	const char *secret = message_text(m, FIELD_credential);
 	struct ucred cred;

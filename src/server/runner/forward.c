@@ -167,6 +167,8 @@ static void put_token(struct buf *inner, const struct token *token)
 	message_put_text(inner, FIELD_who, token->name);
 	if (token->admin)
 		message_put_number(inner, FIELD_admin, 1);
+	if (token->is_anonymous)
+		message_put_number(inner, FIELD_anonymous, 1);
 	message_put_number(inner, FIELD_quota_concurrent, token->quota.concurrent);
 	message_put_number(inner, FIELD_quota_runs, token->quota.runs_per_minute);
 	message_put_number(inner, FIELD_quota_cpu, token->quota.cpu_seconds_per_hour);

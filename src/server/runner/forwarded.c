@@ -57,6 +57,7 @@ bool forward_is_envelope(enum field f)
 	case FIELD_issued:
 	case FIELD_who:
 	case FIELD_admin:
+	case FIELD_anonymous:
 	case FIELD_route_name:
 	case FIELD_quota_concurrent:
 	case FIELD_quota_runs:
@@ -329,7 +330,8 @@ static struct token token_of(const struct message *m, enum route route)
 	const char *who = message_text(m, FIELD_who);
 	struct token token = { .max_trust = TOKEN_TRUSTED,
 			       .is_for_all = true,
-			       .admin = route == ROUTE_session_make || message_number(m, FIELD_admin, 0) };
+			       .admin = route == ROUTE_session_make || message_number(m, FIELD_admin, 0),
+			       .is_anonymous = message_number(m, FIELD_anonymous, 0) };
 
 	(void)str_copy(token.name, sizeof(token.name), who ? who : "");
 	token.quota.concurrent = (uint32_t)min_u64(message_number(m, FIELD_quota_concurrent, 0), QUOTA_CONCURRENT_MAX);

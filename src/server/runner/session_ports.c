@@ -51,7 +51,7 @@ void handle_session_port(struct service *s, struct request *req)
 		answer_error(s, req, 404, "a port is a number from 1 to 65535");
 		return;
 	}
-	if (x->needs_key && s->options->no_auth && !req->session) {
+	if (x->needs_key && req->token->is_anonymous && !req->session) {
 		answer_error(s, req, 403, "the ports of this session need its key: send it as X-Access-Token");
 		return;
 	}
