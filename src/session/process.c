@@ -12,8 +12,11 @@
 #define ROWS       24
 #define COLUMNS    80
 #define END_OF_TTY "\004"
-/* A process that has exited may have children that write the rest of its output, as in `exec > >(tee log)`.  What they write is read until
- * the last of them has closed the pipes, but no longer than this: a server in the background never closes them. */
+/*
+ * A process that has exited may have children that write the rest of its output, as in `exec > >(tee log)`.  What they
+ * write is read until the last of them has closed the pipes, but no longer than this: a server in the background never
+ * closes them.
+ */
 #define LINGER_NS (300 * NS_PER_MS)
 
 struct process *process_find(const struct session *s, uint64_t tag)

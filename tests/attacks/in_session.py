@@ -74,10 +74,14 @@ def start(t, session, lang, source, args, timeout_ms, stdin):
 
 
 def feed(process, data):
-	"""As much as is taken for a process that may not read."""
-	for at in range(0, min(len(data), INPUT_MAX), INPUT_PIECE):
-		process.input(data[at:at + INPUT_PIECE].decode())
-	process.close()
+	"""As much as is taken for a process that may not read, and may end at any time."""
+	asks = [("input", {"data": data[at:at + INPUT_PIECE].decode()}) for at in range(0, min(len(data), INPUT_MAX), INPUT_PIECE)]
+	for what, members in [*asks, ("close_input", {})]:
+		answer = process.session.owner.try_to(what, session=process.session.number, of=process.tag, **members)
+		if answer["rc"] < 0 and "no such process" in answer["message"]:
+			return
+		if answer["rc"] < 0:
+			raise Failed(f"{what}: {answer}")
 
 
 def streams(session, tag):
