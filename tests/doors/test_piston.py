@@ -67,6 +67,7 @@ OTHERS = [
 	("an encoding that is unknown is text", "POST", PATH, job(files=[{"content": "print(3)", "encoding": "latin"}]), 200, {"run": {"stdout": "3\n"}}),
 	("base64 without an end, in either alphabet", "POST", PATH, job(files=[{"content": "print(open('a', 'rb').read(), open('b', 'rb').read(), open('c', 'rb').read())"}, {"name": "a", "content": "AAE", "encoding": "base64"}, {"name": "b", "content": "-_8\n=", "encoding": "base64"}, {"name": "c", "content": "aGFsbG8hIQ==", "encoding": "base64"}]), 200,
 		{"run": {"stdout": "b'\\x00\\x01' b'\\xfb\\xff' b'hallo!!'\n"}}),
+	("its version", "GET", "/", None, 200, message(like(r"^Piston v\d+[.]\d+[.]\d+$"))),
 	("a slash at the end", "GET", "/api/v2/runtimes/", None, 200, ANY),
 	("a path that is none", "GET", "/api/v2/nothing", None, 404, message("Not Found")),
 	("nor for another method", "POST", "/api/v2/nothing/at/all", {}, 404, message("Not Found")),
@@ -87,6 +88,8 @@ def rows(t):
 	with serve(t, "piston") as s:
 		check(t, ORDER, lambda body, text: answer(ask(s, "POST", PATH, body), 400, message(text)))
 		check(t, OTHERS, lambda method, path, body, status, want: answer(ask(s, method, path, body), status, want))
+		page = ask(s, "GET", "/", headers={"Accept": "text/html,*/*;q=0.8", "Accept-Encoding": "gzip"})
+		t.equal((page.status, page.headers["content-type"].split(";")[0]), (200, "text/html"), "the console, for a browser")
 
 
 GO_MAIN = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(helper()) }\n"

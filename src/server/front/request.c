@@ -72,6 +72,14 @@ static bool refuse_lost(struct client *c, const struct http1_head *head)
 	return false;
 }
 
+/* The console's address is a door's for clients other than browsers, which name the type of pages. */
+static bool is_of_door(struct client *c, enum route route, const char *bytes, const struct http1_head *head)
+{
+	return route == ROUTE_page && !c->req->is_head &&
+	       !http1_has_word(bytes, head, "Accept", "text/html", strlen("text/html")) &&
+	       door_find_route(c, bytes, head);
+}
+
 static bool find_route(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	struct request *req = c->req;
@@ -81,7 +89,8 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 	if (door_owns(c, bytes, head))
 		return door_find_route(c, bytes, head) || refuse_lost(c, head);
 	route_find(bytes + head->method.at, head->method.len, len ? bytes + head->path.at : "/", len ? len : 1, &m);
-	if ((m.route == ROUTE_COUNT || m.is_wrong_method) && door_find_route(c, bytes, head))
+	if (((m.route == ROUTE_COUNT || m.is_wrong_method) && door_find_route(c, bytes, head)) ||
+	    is_of_door(c, m.route, bytes, head))
 		return true;
 	if (m.route == ROUTE_COUNT || m.is_wrong_method) {
 		c->is_last |= head->body != HTTP1_BODY_NONE; /* which is not read */

@@ -12,6 +12,8 @@
 #include "server/doors/piston/job.h"
 #include "server/doors/piston/semver.h"
 
+#define PISTON_VERSION "3.1.1" /* of the original's server */
+
 void piston_error(struct client *c, unsigned status, const char *message)
 {
 	if (c->websocket) {
@@ -39,6 +41,11 @@ static void not_found(struct client *c)
 void piston_no_path(struct client *c)
 {
 	door_when_let_in(c, not_found);
+}
+
+void piston_version_of_api(struct client *c)
+{
+	door_reply(c, 200, json_pack("{s:s}", "message", "Piston v" PISTON_VERSION));
 }
 
 /* ---- runtimes and packages ------------------------------------------------------------------------------ */
