@@ -553,7 +553,8 @@ void process_check_deadlines(struct session *s, uint64_t now)
 		}
 		if (p->linger_ns && now >= p->linger_ns) {
 			process_read(s, p);
-			finish(s, p); /* which may free others, too: the timer is set for what else is due */
+			/* finish() may free other processes; the timer is armed for what else is due */
+			finish(s, p);
 			return;
 		}
 	}

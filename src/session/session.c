@@ -92,8 +92,8 @@ static uint64_t next_moment(const struct session *s)
 }
 
 /*
- * Does not postpone a timer that is set; it is set anew when it expires.  Most deadlines move long before they are
- * reached.
+ * Does not postpone a timer that is already armed: when it expires, it is armed again. Most deadlines are moved long
+ * before they expire.
  */
 void session_set_timer(struct session *s)
 {
@@ -171,7 +171,7 @@ static void message_free(struct message *m)
 
 static const char taken_over[] = "its steward speaks out of turn: a program has taken it over";
 
-/* If its steward has ended, the cell ends by itself; otherwise session_must_end() has it ended. */
+/* If the steward has ended, the cell ends by itself. Otherwise session_must_end() makes the owner end the cell. */
 static void lose(struct session *s, const char *why)
 {
 	if (s->lost)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - whether a request has the members that it must have (fusion.h)
+ * check.c - checks that a request has all required members (fusion.h)
  *
- * The original answers with every error at once, each with its place, which its clients print.
+ * The original reports all errors at once, each with its location; its clients print them.
  */
 #include <math.h>
 #include <string.h>
@@ -64,7 +64,7 @@ bool fusion_is_object(const json_t *v)
 
 /* ---- errors ---------------------------------------------------------------------------------------------------- */
 
-/* Takes the input and the place below the body, of which there may be none. */
+/* Takes the input and the location below the body; place may be NULL. */
 static json_t *error_at(const char *type, json_t *place, const char *msg, json_t *input)
 {
 	json_t *loc = json_pack("[s]", "body");
@@ -98,7 +98,7 @@ void fusion_refuse_body(struct client *c, const char *why)
 	refuse(c, error);
 }
 
-/* Of a list or files, each item that is no text. */
+/* Adds an error for each item of a list, or of the files, that is not a string. */
 static void add_items(json_t *errors, const struct fusion_member *row, json_t *value)
 {
 	json_t *item;
@@ -131,8 +131,8 @@ static void add_error(json_t *errors, const struct fusion_member *row, json_t *v
 }
 
 /*
- * A number that is written as a text is one to the original, and so is true: it becomes one.  False: the text is no number, which
- * is among the errors; an integer is told by its type.
+ * The original accepts numbers that are written as strings, and booleans: both are converted to a number in doc. False:
+ * the string is not a number, and an error was added. For an integer, the row's is() is fusion_is_whole().
  */
 static bool read_number(json_t *errors, json_t *doc, const struct fusion_member *row, json_t *value)
 {

@@ -23,7 +23,7 @@
 #define CODE_MEMORY 137
 #define CODE_OTHER  123
 
-/* Of languages without a step for it, those with a true at the end are compiled as they start. */
+/* A language without a separate compile step is compiled at program start if its last member is true. */
 static const struct fusion_language languages[] = {
 	{ "python", "python", false },
 	{ "cpp", "cpp", true },
@@ -161,7 +161,7 @@ static long signal_code(const char *name)
 	return CODE_MEMORY;
 }
 
-/* The exit code for a verdict. */
+/* The exit code that corresponds to a verdict. */
 static long code_of(const json_t *result)
 {
 	const json_t *code = json_object_get(result, "exit_code");
@@ -215,7 +215,7 @@ static const char *plain_name(const char *path)
 	return strncmp(path, "./", 2) == 0 ? path + 2 : path;
 }
 
-/* The content of a file that the program has made or changed, in base64; NULL: there is none. */
+/* The content of a file that the program created or changed, in base64; NULL: there is no such file. */
 static json_t *made(const json_t *result, const char *name)
 {
 	json_t *artifacts = json_object_get(result, "artifacts"), *artifact, *content;
@@ -255,7 +255,7 @@ static bool is_deleted(const json_t *result, const char *name)
 	return false;
 }
 
-/* One that came with the request and is as it came. */
+/* An input file that the program did not change: its content from the request. */
 static json_t *kept(const json_t *request, const json_t *result, const char *name)
 {
 	json_t *files = json_object_get(request, "files"), *content;
@@ -266,7 +266,7 @@ static json_t *kept(const json_t *request, const json_t *result, const char *nam
 	return NULL;
 }
 
-/* Of the files that were asked for, those that there are: the name as it was asked for, and the content in base64. */
+/* The requested files that exist: the name as requested, and the content in base64. */
 static json_t *fetched(const json_t *request, const json_t *result)
 {
 	const json_t *wanted = json_object_get(request, "fetch_files"), *name;
@@ -286,7 +286,7 @@ static json_t *fetched(const json_t *request, const json_t *result)
 	return files;
 }
 
-/* What Java says of a program that it could not compile before it would have started it. */
+/* True if Java's launcher could not compile the program and therefore did not start it. */
 static bool is_compiler_error(const struct fusion_language *language, const json_t *result)
 {
 	static const char last[] = "error: compilation failed\n";
@@ -407,7 +407,7 @@ void fusion_put_limits(struct buf *fields, const json_t *time, double usual, con
 		door_put_option(fields, "mem_limit", max_u64((uint64_t)mb, 8) * MiB);
 }
 
-/* The default is the policy's: some compilers need longer for their first program. */
+/* Only shortens the policy's default: some compilers need longer than that for their first program. */
 static void put_compiler_time(struct buf *fields, const json_t *time)
 {
 	double seconds = json_number_value(time);
@@ -416,7 +416,7 @@ static void put_compiler_time(struct buf *fields, const json_t *time)
 		door_put_option(fields, "compile_timeout_ms", (uint64_t)(seconds * 1000));
 }
 
-/* Nothing that lies there comes back, but the program runs. */
+/* Files outside the folder are never returned, but the request runs all the same. */
 static bool leads_out(const char *path)
 {
 	for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/')

@@ -17,7 +17,7 @@
 struct fusion_language {
 	const char *theirs, *ours;
 	bool compiles;
-	bool at_start; /* as the program starts, in one step with it */
+	bool at_start; /* compiled in the same step that starts the program */
 };
 
 /* NULL: SandboxFusion has no such language. */
@@ -43,7 +43,7 @@ bool fusion_is_object(const json_t *v);
 bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *members, size_t n);
 /* Answers an invalid request with 422; takes the input. */
 void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input);
-/* The answer to a body that is no JSON, or none at all. */
+/* Answers a request whose body is missing or not JSON. */
 void fusion_refuse_body(struct client *c, const char *why);
 
 /* Converts an execution result to a response of /run_code; request: names the files to fetch, may be NULL. */
@@ -63,9 +63,9 @@ json_t *fusion_output(const json_t *result, const char *stream);
  */
 void fusion_put_limits(struct buf *fields, const json_t *seconds, double usual, const json_t *megabytes);
 int fusion_files(const json_t *files, const char **ret_why);
-/* The code; of PHP with the tag that it may lack. */
+/* Adds the code; PHP code gets the opening tag if it lacks one. */
 void fusion_put_code(struct buf *fields, const struct fusion_language *language, const char *code, size_t len);
-/* The bytes of a file in base64, which may have line ends in it; *ret is for free().  -1: it is none. */
+/* Decodes a file's base64 content, which may contain line breaks; the caller frees *ret. -1: not base64. */
 ssize_t fusion_bytes(const json_t *content, char **ret);
 
 /* extract.c: the code in a model's answer; the caller frees it. NULL: no memory. */

@@ -2,8 +2,8 @@
 /*
  * jupyter.c - SandboxFusion's /run_jupyter: cells of a notebook
  *
- *	check -> make a session -> put each file -> run each cell in the default Python context -> fetch the wanted files ->
- *	end the session -> answer
+ *	check -> create a session -> put each file -> run each cell in the default Python context ->
+ *	fetch the wanted files -> end the session -> answer
  *
  * After any failure, the session is ended before the answer is sent. If the client disconnects, the session ends by its
  * timeout, which is little more than the notebook's. If a cell raises an exception, the response says so and the next
@@ -283,7 +283,10 @@ static void on_ran(struct client *c, unsigned status, const struct message *m)
 	} else {
 		add_cell(n, result);
 		n->cell++;
-		/* A cell that had all the time that was left has used up the notebook's, though it be the last one. */
+		/*
+		 * A cell that timed out after using all remaining time has used up the notebook's time, even if it is
+		 * the last cell.
+		 */
 		if (str_eq(verdict, "timeout") && c->front->now_ns - n->began_ns >= n->total_ms * NS_PER_MS)
 			end_late(c);
 		else

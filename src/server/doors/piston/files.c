@@ -99,7 +99,7 @@ const char *piston_usable_name(const json_t *language, const json_t *file)
 	return base && is_source(language, base) && strlen(base) <= message_max_bytes(FIELD_file_name) ? base : NULL;
 }
 
-/* Of files of one name the last one is what lies there, or the entry if it is among them. */
+/* If several files have the same name, the last one is stored, or the entry if it is among them. */
 static bool is_superseded(const struct piston_job *job, size_t index)
 {
 	const json_t *files = json_object_get(job->doc, "files"), *file;
@@ -278,8 +278,8 @@ static bool is_in_folder(const char *name)
 }
 
 /*
- * The entry is passed as the code; it is also stored as a file if its name differs from the code's file name.  An entry in
- * a folder runs where it lies, because interpreters look beside it for what it imports.
+ * The entry is passed as the code; it is also stored as a file if its name differs from the code's file name. An entry
+ * in a folder runs where it lies, because interpreters look beside it for what it imports.
  */
 static int put_plain(const struct piston_job *job, struct buf *tar, struct buf *fields, struct brig_error *err)
 {

@@ -186,8 +186,8 @@ void piston_job_free(void *job)
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
 struct ending {
-	const char *verdict, *status, *signal, *message; /* signal NULL: the program's own */
-	int code;                                        /* -1: the program's own; -2: null */
+	const char *verdict, *status, *signal, *message; /* signal NULL: the signal of the program's result */
+	int code;                                        /* -1: the exit code of the program's result; -2: null */
 };
 
 static const struct ending *ending_of(const json_t *result)
@@ -242,7 +242,7 @@ static json_t *stage_errors(const json_t *result, const struct ending *end)
 	return json_stringn(buf_str(&text), str_utf8_prefix(buf_str(&text), text.len));
 }
 
-/* 0: none, or one of those that have no name of their own. */
+/* 0: no signal, or a real-time signal, which has no name. */
 static int signal_number(const char *name)
 {
 	for (int n = 1; name && strncmp(name, "SIG", 3) == 0 && n < SIGRTMIN; n++)
@@ -251,7 +251,7 @@ static int signal_number(const char *name)
 	return 0;
 }
 
-/* How the original's isolate says what became of a program that nobody stopped; clients show it. */
+/* The message in the format of Piston's isolate for a program that ended by itself; clients show it. */
 static json_t *own_message(const json_t *result, const struct ending *end)
 {
 	const json_t *code = json_object_get(result, "exit_code");
