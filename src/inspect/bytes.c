@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes pass.  Parser and engine must see the same lines and characters, or code hides behind an error-free tree:
+ * The bytes pass.  Parser and engine must see the same lines and characters; otherwise code can hide behind a tree
+ * without errors:
  *
- *	a lone CR ends a comment in Python and JavaScript, but not for the parser	-> LF a coding cookie makes
- *	Python read other text than the one on the screen		-> judged a hashbang line ends where
- *	JavaScript's lines end, not only at LF		-> spaces up to there a NUL ends the text for some readers
- *	-> judged, not parsed
+ *	a lone CR ends a comment in Python and JavaScript, but not for the parser	-> LF
+ *	a coding cookie makes Python read other text than an editor shows		-> judged
+ *	a hashbang line ends where JavaScript lines end, not only at LF			-> spaces up to there
+ *	a NUL ends the text for some readers						-> judged, not parsed
  *
  * In Go a CR is white space, so it becomes a space; in the shell it is an ordinary character and stays.  No byte is
  * added or removed: offsets in the text to parse are offsets in the original text.
@@ -17,9 +18,9 @@
 
 #include "base/str.h"
 
-#define LEN_MAX (2 * MiB) /* what the parsers and the walks get through before the deadline */
+#define LEN_MAX (2 * MiB) /* the most that parsers and walks can process before the deadline */
 
-/* ---- what no parser should see -------------------------------------------------------------------------- */
+/* ---- bytes that a parser must not see ------------------------------------------------------------------- */
 
 static struct span span_at(size_t at, size_t len)
 {
@@ -53,7 +54,7 @@ static void check_utf8(struct judge *j, const char *text, size_t len)
 		(void)judge_check(j, "bad-utf8", span_at(good, 1), "byte 0x%02x", (unsigned char)text[good]);
 }
 
-/* ---- characters that do not show ------------------------------------------------------------------------ */
+/* ---- invisible characters ------------------------------------------------------------------------------- */
 
 struct hidden {
 	uint32_t first, last;
@@ -80,7 +81,7 @@ static const struct hidden hidden[] = {
 	{ 0xe0000, 0xe007f, "hidden-character", "an invisible tag" },
 };
 
-/* The character at s, which is valid UTF-8 or a stray byte; *ret_len bytes of it. */
+/* Decodes the character at s, which is valid UTF-8 or a stray byte; *ret_len: its length in bytes. */
 static uint32_t decode(const unsigned char *s, size_t left, size_t *ret_len)
 {
 	size_t n = s[0] < 0xc0 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -106,7 +107,7 @@ static const struct hidden *find_hidden(uint32_t c)
 	return NULL;
 }
 
-/* The first of each kind is reported: one is enough to look for more. */
+/* Reports the first hidden character of each kind, which is enough for a reader to look for more. */
 static void check_hidden(struct judge *j, const char *text, size_t len)
 {
 	const char *told[2] = { NULL, NULL };
@@ -137,7 +138,7 @@ static bool is_codec_char(char c)
 	       c == '.';
 }
 
-/* Encodings in which every byte below 0x80 means what it does in UTF-8, and that are read by nothing but a table. */
+/* Encodings that map every byte below 0x80 as UTF-8 does and that decode by table only. */
 static bool is_plain_codec(const char *name, size_t len)
 {
 	static const char *const plain[] = {
@@ -158,7 +159,7 @@ static bool is_plain_codec(const char *name, size_t len)
 	return false;
 }
 
-/* Judges every "coding:" and "coding=" in a comment line. */
+/* Judges every "coding:" and "coding=" between start and end, which are inside a comment. */
 static void check_cookie(struct judge *j, const char *text, size_t start, size_t end)
 {
 	static const char word[] = "coding";
@@ -181,8 +182,9 @@ static void check_cookie(struct judge *j, const char *text, size_t start, size_t
 }
 
 /*
- * The first two lines count.  Which ones those are depends on whether a lone CR ends a line, so lines are cut at LF
- * only, and everything behind the first '#' of a line that starts with one (or of a part of it behind a CR) counts.
+ * Python reads a coding cookie in the first two lines.  Which lines those are depends on whether a lone CR ends a line.
+ * So this cuts lines at LF only, and examines everything after the first '#' of a line if that '#' is at the start of
+ * the line or of a part of it after a CR.
  */
 static void check_cookies(struct judge *j, const char *text, size_t len)
 {
@@ -209,7 +211,9 @@ static void check_cookies(struct judge *j, const char *text, size_t len)
 
 /* ---- line ends ------------------------------------------------------------------------------------------ */
 
-/* "\" CR LF continues a line, "\" SPACE LF does not: an odd run of backslashes moves to where the CR was. */
+/*
+ * "\" CR LF continues a line, "\" SPACE LF does not: the last backslash of an odd run moves to the position of the CR.
+ */
 static void blank_cr_before_lf(char *text, size_t at)
 {
 	size_t run = 0;
@@ -235,7 +239,7 @@ static void turn_line_ends(char *text, size_t len, char lone_cr)
 	}
 }
 
-/* A comment that a lone CR ends: most editors show the code behind it as part of the comment. */
+/* Reports a comment that a lone CR ends: most editors show the code after the CR as part of the comment. */
 static void check_lone_returns(struct judge *j, const char *text, size_t len)
 {
 	const char *at = len ? memchr(text, '\r', len) : NULL, *end = text + len;
@@ -254,7 +258,7 @@ static void check_lone_returns(struct judge *j, const char *text, size_t len)
 	}
 }
 
-/* Of a line that JavaScript drops: up to LF, CR, U+2028 or U+2029. */
+/* Length of the line that JavaScript ignores: up to LF, CR, U+2028 or U+2029. */
 static size_t hashbang_length(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -278,7 +282,7 @@ static void clean(const struct judge *j, char *text, size_t len)
 		memset(text + bom, ' ', hashbang_length(text + bom, len - bom));
 		turn_line_ends(text, len, '\n');
 		break;
-	case RULE_PYTHON: /* the parser skips a BOM; spaces would indent the first line */
+	case RULE_PYTHON: /* the parser skips a BOM itself; spaces in its place would indent the first line */
 		turn_line_ends(text, len, '\n');
 		break;
 	case RULE_GO:

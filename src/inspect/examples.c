@@ -14,7 +14,7 @@ static bool found(const struct findings *f, const char *id)
 	return false;
 }
 
-/* What the rule's examples are inspected as, and where. */
+/* The conditions under which the examples of a rule are inspected. */
 struct bench {
 	const struct rule_set *set;
 	const struct rule *rule;

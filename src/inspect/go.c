@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go.  One walk over the tree, with a cursor and a stack of frames instead of recursion, does everything at once:
+ * Go.  One walk over the tree, with a cursor and a stack of frames instead of recursion, does everything:
  *
- *	on the way down	 a node that opens a scope notes how many names there were
- *	on the way up	 a node takes the values of its children off the stack of values and leaves its own: a string that
- *			 could be folded, the package a name stands for, the member a selector means, or nothing
+ *	on the way down	 a node that opens a scope records the number of bound names
+ *	on the way up	 a node pops the values of its children from the stack of values and pushes its own: a folded
+ *			 string, the package of a name, the member of a selector, or nothing
  *
- * References are judged: a selector on a package that no local name shadows, whatever is then done with it.  Local
- * declarations bind when they are complete, as in the language, so `os := os.Args` still sees the package.
+ * References are judged: a selector on a package that no local name shadows counts, whatever the program does with it.
+ * Local declarations bind when they are complete, as in the language, so in `os := os.Args` the right side still sees
+ * the package.
  *
  * Before that walk, the imports and the values of package-level constants and variables are collected, because
- * functions may use them before their declaration.  Variables keep the value that was last assigned in the text: good
- * enough to see through attempts to hide a name, but no proof.
+ * functions may use them before their declaration.  A variable keeps the value that the text assigns last: good enough
+ * to see through attempts to hide a name, but no proof.
  *
  * Comments are read as well (go_text.c): some of them are toolchain directives.
  */
@@ -22,7 +23,7 @@
 #include "base/clock.h"
 #include "inspect/parse.h"
 
-#define ERRORS_MAX 3 /* reported parse errors; more say nothing new */
+#define ERRORS_MAX 3 /* reported parse errors; further ones add no information */
 
 static const struct go_value unknown = { .kind = GO_UNKNOWN, .binding = -1 };
 
@@ -92,14 +93,14 @@ static void bind_value(struct go *g, const struct go_value *name, const struct g
 	struct go_value kept = *value;
 
 	go_judge_alias(g, name, value);
-	/* Known from collect(); again here it would hide the imports. */
+	/* collect() has bound it already; binding it again here would hide the imports */
 	if (g->judging && g->scopes == 0)
 		return;
 	kept.fresh = false;
 	go_bind(g, g->text + name->start, name->end - name->start, &kept);
 }
 
-/* Every child of one kind of node, without a value: parameters, type parameters. */
+/* Binds every child of one kind of node without a value: parameters, type parameters. */
 static void bind_children(struct go *g, const struct go_value *children, size_t n, enum go_symbol symbol)
 {
 	for (size_t i = 0; i < n; i++)
@@ -107,7 +108,7 @@ static void bind_children(struct go *g, const struct go_value *children, size_t 
 			bind_value(g, &children[i], &unknown);
 }
 
-/* The value for the i-th of several names; a call with more than one result gives its first to the first. */
+/* The value for the i-th of several names; for a call with several results, the first name gets the first result. */
 static const struct go_value *value_for(const struct go_value *values, size_t names, size_t i)
 {
 	if (!values || values->kind != GO_LIST || (values->len != names && i > 0) || i >= values->len)
@@ -124,7 +125,7 @@ static void bind_list(struct go *g, const struct go_value *names, const struct g
 			bind_value(g, &names->items[i], value_for(values, names->len, i));
 }
 
-/* What a variable of this type holds before anything is put into it: texts, and what texts are built in, are empty. */
+/* The initial value of a variable of this type: strings, and types that build strings, are empty. */
 static struct go_value zero_value(const struct go *g, const struct go_value *type)
 {
 	bool word = type->symbol == GO_type_identifier && type->kind == GO_UNKNOWN && type->end - type->start == 6 &&
@@ -134,7 +135,7 @@ static struct go_value zero_value(const struct go *g, const struct go_value *typ
 	return word || builder ? (struct go_value){ .kind = GO_STRING, .binding = -1, .text = "" } : unknown;
 }
 
-/* var and const: names, perhaps a type, perhaps a list of values. */
+/* var and const: names, optionally a type, optionally a list of values. */
 static void bind_spec(struct go *g, const struct go_value *children, size_t n)
 {
 	const struct go_value *values = n && children[n - 1].symbol == GO_expression_list ? &children[n - 1] : NULL;
@@ -402,7 +403,7 @@ static struct go_value call(struct go *g, const struct go_frame *f, const struct
 	return v;
 }
 
-/* []byte{47, 101} and []string{"a", "b"}; other composites are not followed. */
+/* []byte{47, 101} and []string{"a", "b"}; other composite literals are not evaluated. */
 static struct go_value composite(struct go *g, const struct go_value *c, size_t n)
 {
 	struct go_value bytes;
@@ -434,7 +435,7 @@ static struct go_value list(struct go *g, const struct go_frame *f, const struct
 	return go_list(g, c, n);
 }
 
-/* Expressions: the value of a node from those of its children.  NULL of children only when n is 0. */
+/* Expressions: the value of a node from those of its children; c is NULL only if n is 0. */
 static struct go_value expression(struct go *g, const struct go_frame *f, const struct go_value *c, size_t n)
 {
 	struct go_value v;
@@ -485,7 +486,7 @@ static struct go_value expression(struct go *g, const struct go_frame *f, const 
 	case GO_parenthesized_expression:
 	case GO_variadic_argument:
 		return n ? c[n - 1] : unknown;
-	case GO_field_declaration: /* its tag is no value */
+	case GO_field_declaration: /* a struct tag is not a value */
 	case GO_import_spec:
 		return unknown;
 	default:
@@ -496,7 +497,7 @@ static struct go_value expression(struct go *g, const struct go_frame *f, const 
 
 /* ---- statements ----------------------------------------------------------------------------------------- */
 
-/* ":=" and not "=" in a clause that may have either. */
+/* Tells ":=" from "=" in a clause that may contain either. */
 static bool declares(const struct go *g, const struct go_frame *f)
 {
 	return f->token && g->text[f->token] == ':';
@@ -532,7 +533,7 @@ static void declaration(struct go *g, const struct go_frame *f, const struct go_
 		break;
 	case GO_type_spec:
 	case GO_type_alias:
-		/* An alias of a type of a package goes on meaning it. */
+		/* An alias of a package's type still refers to that type. */
 		if (n)
 			bind_value(g, &c[0], f->symbol == GO_type_alias && n > 1 ? &c[n - 1] : &unknown);
 		break;
@@ -567,7 +568,7 @@ static void report_error(struct go *g, const struct go_frame *f)
 		(void)judge_check(g->j, "parse-error", (struct span){ f->start, f->end }, "%s", "");
 }
 
-/* False: the node has no children worth a visit. */
+/* False: the children of the node need no visit. */
 static bool enter(struct go *g, const TSTreeCursor *cursor, TSNode node)
 {
 	TSSymbol symbol = ts_node_symbol(node);
@@ -616,7 +617,7 @@ static void leave(struct go *g)
 	v.field = f.field;
 	if (f.symbol != GO_identifier && v.kind != GO_METHOD)
 		v.binding = -1;
-	/* The name in `switch x := y.(type)` is known in the cases, which follow. */
+	/* The name in `switch x := y.(type)` is visible in the cases, which follow. */
 	if (f.symbol == GO_expression_list && g->n_frames &&
 	    g->frame[g->n_frames - 1].symbol == GO_type_switch_statement)
 		bind_list(g, &v, NULL);
@@ -624,7 +625,7 @@ static void leave(struct go *g)
 	(void)go_push_value(g, &v);
 }
 
-/* The pieces of a string are no nodes worth a visit. */
+/* The parts of a string literal need no visit. */
 static bool is_literal(const struct go *g)
 {
 	uint16_t symbol = g->frame[g->n_frames - 1].symbol;
@@ -672,7 +673,7 @@ static void walk(struct go *g, TSNode root)
 	ts_tree_cursor_delete(&cursor);
 }
 
-/* Imports, and package-level names with their values; functions are only names here. */
+/* Binds imports or package-level names with their values; functions are bound by name only. */
 static void collect(struct go *g, TSNode root, bool imports)
 {
 	TSTreeCursor cursor = ts_tree_cursor_new(root);
@@ -710,13 +711,13 @@ void inspect_go(struct judge *j, const char *text, size_t len)
 	learn_symbols(&g, tree_sitter_go());
 	go_generate_lines(&g);
 	root = ts_tree_root_node(tree);
-	/* Imports come last as well: a package-level name cannot hide them. */
+	/* Imports are also collected last, so that a package-level name cannot hide them. */
 	collect(&g, root, true);
 	collect(&g, root, false);
 	collect(&g, root, false);
 	collect(&g, root, true);
 	g.judging = true;
-	g.decoded_at = 0; /* of what was collected from further below */
+	g.decoded_at = 0; /* collect() set it from declarations further below */
 	g.package_bindings = (int32_t)g.n_bindings;
 	walk(&g, root);
 	go_judge_pending(&g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Go: what calls do with their arguments - programs they start, paths they open, permissions they give. */
+/* Go: arguments of calls - programs they start, paths they open, permissions they set. */
 #include "inspect/go.h"
 
 #include <string.h>
@@ -9,26 +9,26 @@
 #define WORDS_MAX 64
 
 enum {
-	READS = 1 << 0,   /* the path in argument 0 */
+	READS = 1 << 0,   /* argument 0 is a path */
 	SECOND = 1 << 1,  /* argument 1 is a path, too */
-	REMOVES = 1 << 2, /* destroys what the paths name, or gives it away */
-	MODE_1 = 1 << 3,  /* permissions in argument 1 */
+	REMOVES = 1 << 2, /* destroys the named files or gives them away (owner, permissions) */
+	MODE_1 = 1 << 3,  /* argument 1 is a file mode */
 	MODE_2 = 1 << 4,
-	ARGV = 1 << 5,       /* program and arguments one by one */
-	ARGV_1 = 1 << 6,     /* likewise, from argument 1 */
-	ARGLIST = 1 << 7,    /* the program, then a list with its name and arguments */
-	ENVIRON = 1 << 8,    /* the name of a variable of the environment */
-	JOINS = 1 << 9,      /* a folder in argument 0, a path below it in argument 1 */
-	ADDRESS_0 = 1 << 10, /* an address of the network */
+	ARGV = 1 << 5,       /* program and arguments, one per argument of the call */
+	ARGV_1 = 1 << 6,     /* the same, from argument 1 on */
+	ARGLIST = 1 << 7,    /* the program, then a list of its name and arguments */
+	ENVIRON = 1 << 8,    /* argument 0 is the name of an environment variable */
+	JOINS = 1 << 9,      /* argument 0 is a folder, argument 1 a path below it */
+	ADDRESS_0 = 1 << 10, /* argument 0 is a network address */
 	ADDRESS_1 = 1 << 11,
 	ADDRESS_2 = 1 << 12,
-	LISTENS = 1 << 13, /* ... of its own */
+	LISTENS = 1 << 13, /* the address is one to listen on */
 	THIRD = 1 << 14,   /* argument 2 is a path */
 	FOURTH = 1 << 15,
-	MAKES = 1 << 16, /* the file in argument 0 */
+	MAKES = 1 << 16, /* creates the file in argument 0 */
 };
 
-/* Sorted: searched. */
+/* Sorted by name for binary search. */
 static const struct call_row {
 	const char *name;
 	unsigned does;
@@ -164,7 +164,7 @@ static void add_word(struct go *g, struct words *w, const struct go_value *v)
 	w->word[w->n++] = copy ? copy : "";
 }
 
-/* A list stands for its elements: exec.Command(parts[0], parts[1:]...). */
+/* Adds the elements of a list: exec.Command(parts[0], parts[1:]...). */
 static void add_words(struct go *g, struct words *w, const struct go_value *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -196,7 +196,7 @@ static void judge_program(struct go *g, unsigned does, const struct go_value *a,
 	go_judge_hidden(g, &a[0]);
 	for (size_t i = 1; i < n && go_is_shell(&a[0]); i++)
 		go_judge_hidden(g, &a[i]);
-	/* A child of os/exec reads nothing unless it is given the input of the program. */
+	/* A child started by os/exec reads nothing unless the program hands it its own input. */
 	if (g->j->level == INSPECTION_GUARD && !memmem(g->text, g->len, "os.Stdin", 8))
 		g->j->has_input = false;
 	judge_argv(g->j, w.word, w.literal, w.n, where);
@@ -218,7 +218,7 @@ static void judge_file(struct go *g, unsigned does, const struct go_value *path)
 	judge_path(g->j, path->text, path->len, span_of(path));
 }
 
-/* A script is judged when it is written: what starts it later may not be seen. */
+/* Judges a script when it is written: the inspector may not see the command that starts it later. */
 static void judge_content(struct go *g, const struct go_value *content)
 {
 	const char *line = content->kind == GO_STRING ? memchr(content->text, '\n', content->len) : NULL;
@@ -238,7 +238,7 @@ static void judge_mode(struct go *g, const struct go_value *mode)
 				  g->text + mode->start);
 }
 
-/* Variables whose names say that they hold a secret. */
+/* Reports environment variables whose names suggest a secret. */
 static void judge_variable(struct go *g, const struct go_value *name)
 {
 	static const char *const words[] = { "SECRET",  "TOKEN",  "PASSW",   "CREDENTIAL",
@@ -263,7 +263,7 @@ static void judge_below(struct go *g, unsigned does, const struct go_value *fold
 	judge_file(g, does, &path);
 }
 
-/* os.DirFS("/etc").Open("passwd"): a folder, and a method that takes a name in it. */
+/* os.DirFS("/etc").Open("passwd"): a folder, and a method that takes a name below it. */
 static void judge_method(struct go *g, const struct go_value *method, const struct go_value *arguments)
 {
 	static const char *const names[] = { "Open", "OpenFile", "ReadFile", "ReadDir",  "Create",
@@ -282,7 +282,7 @@ static void judge_address(struct go *g, unsigned does, const struct go_value *a,
 		go_intent_client(g, &a[at], (does & LISTENS) != 0, where);
 }
 
-/* client.Get("https://x.test/"), where the client is an object of the program. */
+/* client.Get("https://x.test/"), where client is a variable of the program. */
 static void judge_client(struct go *g, const struct go_value *function, const struct go_value *address,
 			 struct span where)
 {
@@ -300,7 +300,7 @@ static void judge_client(struct go *g, const struct go_value *function, const st
 	}
 }
 
-/* Web routes and addresses look like paths and are none. */
+/* Web routes and addresses look like paths but are not. */
 bool go_takes_routes(const struct go *g, const struct go_value *function)
 {
 	static const char *const names[] = { "Handle",     "HandleFunc", "GET",      "POST",        "PUT",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: constant folding.  Library functions that only rearrange text are evaluated; all others give GO_UNKNOWN.  Nothing
- * grows beyond GO_STRING_MAX.
+ * Go: constant folding.  Library functions that only rearrange text are evaluated; all others yield GO_UNKNOWN.  No
+ * string grows beyond GO_STRING_MAX.
  */
 #include "inspect/go.h"
 
@@ -142,7 +142,7 @@ struct go_value go_fold_index(const struct go_value *operand, const struct go_va
 	return v;
 }
 
-/* children: the operand, then what of start, end and capacity is there. */
+/* children: the operand, then start, end and capacity as far as present. */
 struct go_value go_fold_slice(struct go *g, const struct go_value *children, size_t n)
 {
 	const struct go_value *operand = &children[0];
@@ -167,7 +167,7 @@ struct go_value go_fold_slice(struct go *g, const struct go_value *children, siz
 	return operand->kind == GO_LIST ? go_list(g, operand->items + from, (size_t)(to - from)) : unknown;
 }
 
-/* Arguments: those of a function of the library, n of them. */
+/* a: the n arguments of a library function. */
 typedef struct go_value fold_function(struct go *g, const struct go_value *a, size_t n);
 
 static bool are_strings(const struct go_value *a, size_t n, size_t wanted)
@@ -421,7 +421,7 @@ static struct go_value fold_unquote(struct go *g, const struct go_value *a, size
 	return are_strings(a, n, 1) ? go_unquote(g, a[0].text, a[0].len) : unknown;
 }
 
-/* strings.NewReplacer: its arguments are the replacer. */
+/* strings.NewReplacer: the value is the list of its arguments. */
 static struct go_value fold_pairs(struct go *g, const struct go_value *a, size_t n)
 {
 	return n % 2 == 0 && are_strings(a, n, n) ? go_list(g, a, n) : unknown;
@@ -471,7 +471,7 @@ static struct go_value fold_base64(struct go *g, const struct go_value *a, size_
 	return take(g, &b);
 }
 
-/* Where a program is at home: enough to see which files it means. */
+/* The home folder as "~": precise enough to see which files a program names. */
 static struct go_value fold_home(struct go *g UNUSED, const struct go_value *a UNUSED, size_t n UNUSED)
 {
 	return text_value("~", 1);
@@ -492,7 +492,7 @@ static struct go_value fold_getenv(struct go *g UNUSED, const struct go_value *a
 	return are_strings(a, n, 1) && go_is(&a[0], "HOME") ? text_value("~", 1) : unknown;
 }
 
-/* Sorted: searched. */
+/* Sorted by name for binary search. */
 static const struct fold_row {
 	const char *name;
 	fold_function *fold;
@@ -506,7 +506,7 @@ static const struct fold_row {
 	{ "fmt.Sprintf", fold_sprintf },
 	{ "io.ReadAll", fold_same },
 	{ "io/fs.Sub", go_join_path },
-	{ "os.DirFS", fold_same }, /* stands for the folder it shows */
+	{ "os.DirFS", fold_same }, /* its value is the path of the folder */
 	{ "os.ExpandEnv", fold_same },
 	{ "os.Getenv", fold_getenv },
 	{ "os.LookupEnv", fold_getenv },
@@ -554,7 +554,7 @@ static int compare_row(const void *key, const void *row)
 	return order ? order : name->len < n ? -1 : name->len > n;
 }
 
-/* Bytes are texts here, so their package has the same functions. */
+/* Bytes are strings here, so package bytes uses the functions of package strings. */
 static struct go_value as_strings(struct go *g, const struct go_value *function)
 {
 	struct go_value v = *function;
@@ -585,7 +585,10 @@ static struct go_value replace_pairs(struct go *g, const struct go_value *pairs,
 {
 	struct go_value v = *text;
 
-	/* One after the other, not all at once as Go does: the same unless someone replaces what was put in. */
+	/*
+	 * Replaces pair by pair, not in one pass as Go does; the result differs only if a pair replaces what an earlier
+	 * one inserted.
+	 */
 	for (uint32_t i = 0; i + 1 < pairs->len && v.kind == GO_STRING; i += 2) {
 		struct go_value a[3] = { v, pairs->items[i], pairs->items[i + 1] };
 

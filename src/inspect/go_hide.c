@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: what hides which program is started.  A text that came out of a decoder, was computed from numbers, or was
+ * Go: code that hides which program it starts.  A string that came out of a decoder, was computed from numbers, or was
  * assembled within a word cannot be read by a human reviewer, and no honest program needs that.  Such values are marked
  * `hidden` where they are created and keep the mark as they move: through variables, conversions, readers, and
- * functions of the program, which are known to decode once their body was walked.  The place is judged where such a
+ * functions of the program, which are known to decode once their body was walked.  A finding is reported where such a
  * value becomes a program or the input of a shell.
  */
 #include "inspect/go.h"
@@ -23,7 +23,7 @@ static bool mentions(const struct go_value *v, const char *word)
 	return memmem(v->text, v->len, word, strlen(word)) != NULL;
 }
 
-/* ---- where it begins ------------------------------------------------------------------------------------ */
+/* ---- sources of hidden values --------------------------------------------------------------------------- */
 
 static bool is_decoder(const struct go_value *function)
 {
@@ -42,7 +42,10 @@ static bool is_decoder(const struct go_value *function)
 	return begins(function, "compress/") && mentions(function, ".NewReader");
 }
 
-/* Functions that put a text together from parts, by which a word can be cut: the parts must be known to have been. */
+/*
+ * True for functions that assemble a string from parts and so can split a word; only if the parts are known to be
+ * split.
+ */
 static bool cuts_words(const struct go_value *function, const struct go_value *arguments)
 {
 	const struct go_value *a = arguments->items;
@@ -68,7 +71,7 @@ void go_note_decoding(struct go *g, uint32_t at)
 	g->decoded_at = at;
 }
 
-/* What a call gives back: hidden when it decodes, or when what goes in was hidden before. */
+/* Marks the result of a call: hidden if the function decodes, or if an argument is hidden. */
 void go_mark_result(struct go *g, const struct go_value *function, const struct go_value *arguments, struct go_value *v)
 {
 	bool decodes = function->kind == GO_MEMBER && is_decoder(function);
@@ -84,7 +87,7 @@ void go_mark_result(struct go *g, const struct go_value *function, const struct 
 		v->maker = function->binding + 1;
 }
 
-/* data[i] ^= key, out[i] = in[i] ^ key, r[i], r[j] = r[j], r[i]: the bytes of a variable are rebuilt. */
+/* data[i] ^= key, out[i] = in[i] ^ key, r[i], r[j] = r[j], r[i]: the program rebuilds the bytes of a variable. */
 static void mark_indexed(struct go *g, const struct go_value *element)
 {
 	const char *name = g->text + element->start;
@@ -112,7 +115,7 @@ void go_mark_elements(struct go *g, char op, const struct go_value *left, const 
 	}
 }
 
-/* A function of the program whose body was just walked: it decodes if something in it does. */
+/* Marks a function of the program, whose body was just walked, as hidden if something in the body decodes. */
 void go_mark_function(struct go *g, const struct go_frame *f, const struct go_value *name)
 {
 	int32_t at;
@@ -124,7 +127,7 @@ void go_mark_function(struct go *g, const struct go_frame *f, const struct go_va
 		g->binding[at].value.hidden = true;
 }
 
-/* ---- where it matters ----------------------------------------------------------------------------------- */
+/* ---- uses of hidden values ------------------------------------------------------------------------------ */
 
 static void judge_hidden(struct go *g, struct span where)
 {
@@ -155,7 +158,10 @@ static bool starts_programs(const struct go_value *v)
 	return v->kind == GO_MEMBER && (go_is(v, "os/exec.Command") || go_is(v, "os/exec.CommandContext"));
 }
 
-/* The function that starts programs under a name that does not tell.  A variable for it is how tests replace it. */
+/*
+ * Reports a variable that holds a function that starts programs, unless its name tells so: tests replace such functions
+ * through variables, whose names do.
+ */
 void go_judge_alias(struct go *g, const struct go_value *name, const struct go_value *value)
 {
 	static const char *const telling[] = {
@@ -174,7 +180,7 @@ void go_judge_alias(struct go *g, const struct go_value *name, const struct go_v
 	judge_hidden(g, (struct span){ name->start, name->end });
 }
 
-/* reflect.ValueOf(exec.Command): called without being named where it is called. */
+/* reflect.ValueOf(exec.Command): the function can be called without its name at the call. */
 void go_judge_reflected(struct go *g, const struct go_value *function, const struct go_value *arguments)
 {
 	if (go_is(function, "reflect.ValueOf") && arguments->len == 1 && starts_programs(&arguments->items[0]))
@@ -183,7 +189,7 @@ void go_judge_reflected(struct go *g, const struct go_value *function, const str
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
 
-/* The conversion around this call, *(*func())(unsafe.Pointer(p)): its text begins with the type. */
+/* True for *(*func())(unsafe.Pointer(p)): looks for a conversion around this call whose text begins with the type. */
 static bool becomes_function(const struct go *g, struct span where)
 {
 	static const char type[] = "(*func(";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: the intent of a program.  Opening a connection or starting a program is normal; the walk notes what a program
+ * Go: the intent of a program.  Opening a connection or starting a program is normal.  The walk records what a program
  * does, and at its end the combination is judged: a shell and a connection, a downloaded file that is executed, the
  * environment read and something sent.
  */
@@ -30,8 +30,8 @@ static bool is_local(const char *s, size_t len, bool listens)
 		if (begins(s, len, hosts[i]))
 			return true;
 	if (len == 0 || s[0] == '/' || s[0] == '@')
-		return true; /* a socket of this machine */
-	/* ":0" asks for any port, as tests do; ":8080" is meant to be found by others */
+		return true; /* a local socket */
+	/* ":0" asks for any port, as tests do; ":8080" is meant to be reached by others */
 	return s[0] == ':' && (!listens || (len == 2 && s[1] == '0'));
 }
 
@@ -120,7 +120,7 @@ void go_intent_program(struct go *g, const struct go_value *a, size_t n, struct 
 		(void)judge_check(g->j, "fork-bomb", where, "%s", "");
 }
 
-/* cmd.Stdin = strings.NewReader(text): the orders of a shell that was started without any. */
+/* cmd.Stdin = strings.NewReader(text): commands for a shell that was started without any. */
 void go_intent_input(struct go *g, const struct go_value *target, const struct go_value *text)
 {
 	static const char input[] = ".Stdin";
@@ -143,7 +143,10 @@ void go_intent_finish(struct go *g)
 		(void)judge_check(g->j, "environment-sent", g->environment, "%s", "");
 }
 
-/* The name of an entry below a folder, in a program that never asks whether it stays there. */
+/*
+ * True if a path is joined from an archive entry or the like, in a program that never checks that it stays below the
+ * folder.
+ */
 static bool takes_entry(const struct go *g, const struct go_value *function, const struct go_value *arguments)
 {
 	bool joins = go_is(function, "path/filepath.Join") || go_is(function, "path.Join");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the Go inspector: an arena for texts and lists, three stacks, and the names in scope. */
+/* Memory of the Go inspector: an arena for strings and lists, three stacks, and the names in scope. */
 #include "inspect/go.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ void *go_alloc(struct go *g, size_t size)
 	return p;
 }
 
-/* Room for one more row; false: no memory. */
+/* Makes room for one more row; false: no memory. */
 static bool grow(struct go *g, void **rows, size_t n, size_t *cap, size_t row_size)
 {
 	size_t wanted = *cap ? 2 * *cap : 64;

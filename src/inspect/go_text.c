@@ -29,7 +29,10 @@ static size_t put_rune(char *dst, uint32_t c)
 	return n;
 }
 
-/* One escape behind its backslash.  Returns the bytes read (0: none), *n more bytes in dst. */
+/*
+ * Decodes one escape after its backslash.  Returns the number of bytes read (0: not an escape); *n more bytes are in
+ * dst.
+ */
 static size_t take_escape(const char *s, size_t len, char *dst, size_t *n)
 {
 	static const char letters[] = "abfnrtv\\'\"", meaning[] = "\a\b\f\n\r\t\v\\'\"";
@@ -75,7 +78,7 @@ static size_t take_escape(const char *s, size_t len, char *dst, size_t *n)
 	return skip + digits;
 }
 
-/* An escape is never shorter than what it stands for, so len bytes suffice. */
+/* An escape is never shorter than the character that it encodes, so len bytes suffice. */
 static struct go_value decode(struct go *g, const char *s, size_t len)
 {
 	struct go_value v = { .kind = GO_UNKNOWN };
@@ -95,7 +98,7 @@ static struct go_value decode(struct go *g, const char *s, size_t len)
 	return (struct go_value){ .kind = GO_STRING, .text = dst, .len = (uint32_t)n };
 }
 
-/* The compiler drops carriage returns from raw strings; the bytes pass has made line feeds of them. */
+/* The compiler drops carriage returns from raw strings; the bytes pass has turned them into line feeds. */
 static struct go_value decode_raw(struct go *g, uint32_t start, size_t len)
 {
 	const struct judge *j = g->j;
@@ -117,7 +120,7 @@ static struct go_value decode_raw(struct go *g, uint32_t start, size_t len)
 	return v;
 }
 
-/* An interpreted string or a rune with its quotes, wherever it stands. */
+/* Decodes an interpreted string or a rune, given with its quotes; it need not lie in g->text. */
 struct go_value go_unquote(struct go *g, const char *s, size_t len)
 {
 	if (len < 2 || s[len - 1] != s[0])
@@ -134,7 +137,7 @@ struct go_value go_literal(struct go *g, uint32_t start, uint32_t end)
 	return go_unquote(g, g->text + start, end - start);
 }
 
-/* The name by which a package is used when the import gives none: "gopkg.in/yaml.v3" is yaml, ".../lib/v2" is lib. */
+/* The name of a package if the import gives none: "gopkg.in/yaml.v3" is yaml, ".../lib/v2" is lib. */
 static struct go_value package_name(const char *path, size_t len)
 {
 	size_t start, end = len;
@@ -162,7 +165,10 @@ static bool begins(const struct go_value *v, const char *prefix)
 	return v->len >= n && memcmp(v->text, prefix, n) == 0;
 }
 
-/* Packages with functions that take a path, whatever they are judged to be: there a string that looks like one counts. */
+/*
+ * True for packages with functions that take a path, whatever their severity: with such an import, strings that look
+ * like paths are judged.
+ */
 static bool opens_paths(const struct go_value *path)
 {
 	static const char *const names[] = {
@@ -197,7 +203,7 @@ static bool is_name(char c)
 	return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-/* One name that the C code in front of import "C" calls, judged as if Go called it. */
+/* Judges one name that the C code before import "C" calls as if Go called it. */
 static void judge_c_call(struct go *g, const char *name, size_t len, struct span where)
 {
 	char member[64] = "C.";
@@ -209,7 +215,7 @@ static void judge_c_call(struct go *g, const char *name, size_t len, struct span
 		(void)judge_member(g->j, member, len + 2, where);
 }
 
-/* The comments right before import "C" are a C program: what it calls is called by nothing that Go shows. */
+/* The comments directly before import "C" are a C program, and nothing in the Go code shows its calls. */
 static void judge_preamble(struct go *g, uint32_t import)
 {
 	uint32_t from = g->comment_start, to = g->comment_end, gap = to;
@@ -277,7 +283,10 @@ static bool starts_with(const char *s, size_t len, const char *prefix)
 	return len >= n && memcmp(s, prefix, n) == 0;
 }
 
-/* One pattern of //go:embed.  Names with a dot in front are only embedded when asked for: this is never accidental. */
+/*
+ * Judges one pattern of //go:embed.  Dot files are embedded only if a pattern names them or has "all:", so that is
+ * deliberate.
+ */
 static void judge_embed(struct go *g, const char *s, size_t len, struct span where)
 {
 	bool hidden = false;
@@ -337,7 +346,10 @@ static void judge_go_directive(struct go *g, const char *s, size_t len, struct s
 		judge_embed_patterns(g, s + n, len - n, where);
 }
 
-/* One word of "#cgo LDFLAGS: -lm": libraries of the system, and what changes no more than how C is compiled. */
+/*
+ * True for one harmless word of "#cgo LDFLAGS: -lm": a system library, or an option that only changes how C is
+ * compiled.
+ */
 static bool is_plain_flag(const char *word, size_t len)
 {
 	static const char *const exact[] = {
@@ -345,18 +357,18 @@ static bool is_plain_flag(const char *word, size_t len)
 	};
 	static const char *const heads[] = { "-O", "-std=", "-W", "-D", "-g" };
 
-	if (word[0] != '-') /* LDFLAGS:, CFLAGS:, a platform */
+	if (word[0] != '-') /* a label such as LDFLAGS:, or a platform */
 		return word[len - 1] == ':' ? !starts_with(word, len, "pkg-config") : true;
 	for (size_t i = 0; i < ARRAY_LEN(exact); i++)
 		if (strlen(exact[i]) == len && memcmp(exact[i], word, len) == 0)
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		if (starts_with(word, len, heads[i]))
-			return !memchr(word, ',', len); /* -Wl,... is for the linker */
+			return !memchr(word, ',', len); /* -Wl,... passes options to the linker */
 	return false;
 }
 
-/* All lines of a comment that begin with #cgo. */
+/* True if all lines of a comment that begin with #cgo have only harmless flags. */
 static bool has_plain_flags(const char *s, size_t len)
 {
 	const char *end = s + len, *at = s;
@@ -376,7 +388,7 @@ static bool has_plain_flags(const char *s, size_t len)
 	return true;
 }
 
-/* Comments with nothing but white space between them are one. */
+/* Comments with only white space between them count as one. */
 static void note_comment(struct go *g, uint32_t start, uint32_t end)
 {
 	uint32_t at = g->comment_end;
@@ -405,7 +417,7 @@ void go_comment(struct go *g, uint32_t start, uint32_t end)
 		(void)judge_directive(g->j, "#cgo", 4, where);
 }
 
-/* `go generate` does not parse: it obeys lines, even inside comments and strings. */
+/* `go generate` does not parse the file: it executes such lines, even inside comments and strings. */
 void go_generate_lines(struct go *g)
 {
 	static const char mark[] = "//go:generate";

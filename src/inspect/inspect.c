@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a text to findings: bytes (bytes.c), parser (parse.c), the walk of the language, judgement (judge.c), positions.
- * All work on one text shares one deadline and one budget of steps, however deep code is nested in strings.
+ * Turns a text into findings: bytes pass (bytes.c), parser (parse.c), the language's walk, judgement (judge.c),
+ * positions. All work on one text shares one deadline and one budget of steps, however deep code is nested in strings.
  */
 #include "inspect/inspect.h"
 
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "inspect/dispatch.h"
 
-#define TIME_MAX_NS (1500 * NS_PER_MS) /* with the worker's own limits hostile input ends within 2 s */
+#define TIME_MAX_NS (1500 * NS_PER_MS) /* together with the worker's own limits, hostile input is done within 2 s */
 #define STEPS_MAX   20000000
 
 const char *const inspect_kind_name[] = {
@@ -92,9 +92,9 @@ void inspect_dispatch(struct judge *j, enum inspect_kind kind, const char *text,
 		run_inspector(j, kind, clean, len);
 }
 
-/* ---- places --------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------------------ */
 
-/* Where each line starts; made only when there is something to place. */
+/* Start of each line; computed only if there are findings to locate. */
 struct lines {
 	uint32_t *start;
 	size_t n;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that are ready before they are needed.  Forking and confining one takes longer than inspecting a small
- * program, so a caller with many texts has one process that does only this, in parallel with the caller's own work:
+ * Pre-forked workers.  Forking and confining a worker takes longer than inspecting a small program, so a caller with
+ * many texts has one process that does only this, in parallel with the caller's own work:
  *
  *	caller				inspectors				spare worker
  *	  socketpair, fork  --------->    one socket, no capability
  *					  socketpair, fork  ------------>	  limits, close all, filter
- *	  (kept by the kernel)  <-----	  its pidfd and its socket		  reads one text of ours, waits
+ *	  (queued by the kernel)  <----	  its pidfd and its socket		  inspects a sample, waits
  *	  take: the two descriptors,
  *	  the request ------------------------------------------------------>	  inspect_text()
  *	  findings           <------------------------------------------------	  header and findings, rests, _exit
  *	  refill: one byte  --------->	  reaps, forks the next
  *
- * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is
- * used once, so no text can influence how the next one is inspected.  It is the same worker as the one of worker.c
+ * The spare workers wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is
+ * used once, so no text can influence how the next one is inspected.  It runs the same code as a worker of worker.c
  * (RULE W1 to W3), with its request in a message (wire_ask.c) instead of in copied memory.  The wall clock counts from
- * the request; cpu time from the fork, but one that waits uses none.
+ * the request; cpu time from the fork, but a waiting worker uses none.
  *
- * The inspectors have one thread whatever the caller has, and a copy of the rules of the moment in which they were
- * made.  Of what they receive only the number of bytes matters; they exit when the caller's socket closes, which also
- * happens when it is killed.  A parent-death signal would not do: it is sent when the forking thread exits.
+ * The inspectors process has one thread whatever the caller has, and a copy of the rules at the time of its fork.  Of
+ * the messages that it receives only the length matters.  It exits when the caller's socket closes, which also happens
+ * when the caller is killed.  A parent-death signal would not do: it is sent when the forking thread exits.
  *
- * Whatever is wrong here (no process, a spare one that died, a request that is too long) means that worker.c forks.
+ * On any failure here (no process, a dead spare worker, a request that is too long) worker.c forks a worker itself.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -40,24 +40,24 @@
 #include "sys/memory.h"
 #include "sys/proc.h"
 
-#define END_MAX_NS NS_PER_SEC /* until the inspectors have seen that their caller is gone */
+#define END_MAX_NS NS_PER_SEC /* time for the inspectors to notice that their caller has closed the socket */
 #define ANSWER_MS  1
-#define REAP_MS    30 /* more than workers rest when they have answered */
+#define REAP_MS    30 /* longer than workers rest after their answer */
 
 struct inspectors {
-	int sock;                                     /* spare workers come from here; does not block */
-	int pid_fd;                                   /* of the process that makes them */
-	size_t used;                                  /* since the last refill */
-	struct worker retired[INSPECTORS_SPARES_MAX]; /* that have answered, the oldest at the next place */
+	int sock;                                     /* non-blocking; receives spare workers */
+	int pid_fd;                                   /* of the inspectors process */
+	size_t used;                                  /* workers taken since the last refill */
+	struct worker retired[INSPECTORS_SPARES_MAX]; /* workers that have answered; the oldest is at index next */
 	size_t next;
 };
 
 /* ---- a spare worker ------------------------------------------------------------------------------------- */
 
 /*
- * Pre-faults what every inspection touches.  First in the process that forks the workers, so that tables are filled
- * once and not by each worker; then in each worker, because a child does not inherit its parent's mappings of file
- * pages.
+ * Pre-faults the memory that every inspection touches.  First in the process that forks the workers, so that tables are
+ * filled once and not by each worker; then in each worker, because a child does not inherit its parent's mappings of
+ * file pages.
  */
 static void warm_up(const struct rule_set *rules)
 {
@@ -77,7 +77,7 @@ static void warm_up(const struct rule_set *rules)
 	}
 }
 
-/* A message that is not sound gets no answer: its sender makes a finding of that. */
+/* Does not answer a malformed message; the caller then forks a worker of its own (await_answer()). */
 static _Noreturn void wait_for_text(const struct rule_set *rules, int sock, pid_t maker)
 {
 	char *bytes = malloc(WIRE_ASK_MAX);
@@ -87,7 +87,7 @@ static _Noreturn void wait_for_text(const struct rule_set *rules, int sock, pid_
 	size_t size;
 
 	(void)sigemptyset(&term);
-	(void)sigaddset(&term, SIGTERM); /* end_with_workers() */
+	(void)sigaddset(&term, SIGTERM); /* for end_with_workers() */
 	(void)sigprocmask(SIG_UNBLOCK, &term, NULL);
 	if (!bytes)
 		_exit(1);
@@ -101,7 +101,7 @@ static _Noreturn void wait_for_text(const struct rule_set *rules, int sock, pid_
 	worker_work(confined, rules, &ask.req, /* rests= */ true);
 }
 
-/* ---- the process that makes them ------------------------------------------------------------------------ */
+/* ---- the inspectors process ----------------------------------------------------------------------------- */
 
 enum { SENT_PID_FD, SENT_SOCK, SENT_COUNT };
 
@@ -126,7 +126,7 @@ static bool send_worker(int sock, const int fds[SENT_COUNT])
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1;
 }
 
-/* The worker is in the queue, or there is none. */
+/* True: a new worker is in the queue; false: no worker was made. */
 static bool make_worker(const struct rule_set *rules, int queue)
 {
 	AUTO_FD pid_fd = FD_NONE;
@@ -152,21 +152,21 @@ static bool make_worker(const struct rule_set *rules, int queue)
 }
 
 /*
- * A process that stays keeps nothing of the caller's: no descriptor, folder, group of processes or capability.  All
- * signals stay blocked.  0 or -errno.
+ * Drops everything that a long-lived process must not keep from its caller: descriptors, working folder, process group,
+ * capabilities.  All signals stay blocked.  0 or -errno.
  */
 static int settle_down(int sock)
 {
 	if (dup2(sock, 0) < 0 || close_range(1, ~0U, 0) < 0 || setpgid(0, 0) < 0 || chdir("/") < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	(void)prctl(PR_SET_NAME, "brig-inspectors"); /* and its workers: for process listings */
+	(void)prctl(PR_SET_NAME, "brig-inspectors"); /* also the name of its workers; for process listings */
 	if (signal(SIGTERM, SIG_DFL) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
 		return -errno;
 	return caps_clear();
 }
 
-/* The workers are alone with us in our group, and only they take this signal. */
+/* Kills the workers.  The process group contains only this process and them, and only they have SIGTERM unblocked. */
 static _Noreturn void end_with_workers(void)
 {
 	(void)kill(0, SIGTERM);
@@ -181,8 +181,10 @@ static void reap(void)
 		;
 }
 
-/* The workers that wait stay as they are: a caller will wait for one of them.  Those that have answered are dead by
- * REAP_MS. */
+/*
+ * Waits for a byte from the caller.  Waiting workers are left alone, because a caller will wait for one of them.
+ * Workers that have answered are dead after REAP_MS and are reaped.
+ */
 static void rest_until_asked(void)
 {
 	struct pollfd p = { .fd = 0, .events = POLLIN };
@@ -211,7 +213,8 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 		n = read(0, used, sizeof(used));
 		waiting -= n > 0 ? min_u64((uint64_t)n, waiting) : 0;
 		if (n > 0 &&
-		    waiting > 0) /* there is another; and the caller is about to answer a client, on these CPUs */
+		    /* another worker is ready, and the caller is about to answer a client, on the same CPUs */
+		    waiting > 0)
 			(void)poll(NULL, 0, ANSWER_MS);
 	} while (n > 0);
 	end_with_workers();
@@ -259,7 +262,7 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	if (made->pid_fd < 0) {
 		err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot hold the process with spare workers");
 		fd_closep(&made->sock);
-		(void)waitpid(pid, NULL, 0); /* it sees that */
+		(void)waitpid(pid, NULL, 0); /* the process notices that its socket is closed, and exits */
 		return -BRIG_E_SYSTEM;
 	}
 	*ret = MOVE_PTR(made);
@@ -268,13 +271,16 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 
 static void end_retired(struct worker *w)
 {
-	if (w->pid_fd >= 0) /* dead long since, unless a text has taken it over */
+	if (w->pid_fd >= 0) /* dead for long, unless a text has taken it over */
 		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
 	fd_closep(&w->pid_fd);
 	fd_closep(&w->answer_fd);
 }
 
-/* Also closes what the workers that were used since have left, which nobody waits for here: the last end of a socket takes long. */
+/*
+ * Also closes the sockets of retired workers here, when no client waits for a result: closing the last end of a socket
+ * takes long.
+ */
 bool inspectors_refill(struct inspectors *from)
 {
 	static const char bytes[INSPECTORS_SPARES_MAX];
@@ -332,14 +338,17 @@ static bool receive_worker(int queue, struct worker *ret)
 	do
 		n = recvmsg(queue, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	/* The sender is ours and reads nothing: there are two, or fewer if this process may open no more. */
+	/*
+	 * The peer is our own process and inspects no code: it sends two descriptors.  Fewer arrive if this process has
+	 * too many files open.
+	 */
 	len = n == 1 && msg.msg_controllen > CMSG_LEN(0) ? control.align.cmsg_len - CMSG_LEN(0) : 0;
 	memcpy(fds, CMSG_DATA(&control.align), min_u64(len, sizeof(fds)));
 	*ret = (struct worker){ .pid = -1, .pid_fd = fds[SENT_PID_FD], .answer_fd = fds[SENT_SOCK] };
 	return n == 1;
 }
 
-/* Whether it waits for a text: it has neither ended nor said a word. */
+/* True if the worker still waits for a request: it has neither exited nor sent anything. */
 static bool is_waiting(const struct worker *w)
 {
 	struct pollfd p = { .fd = w->answer_fd, .events = POLLIN };

@@ -4,21 +4,21 @@
  *
  * Three walks over one tree, none of them recursive: the first finds scopes and declarations (javascript_scope.c), the
  * second computes values from the leaves up so that variables are known wherever they are used, the third does the same
- * and judges (javascript_eval.c).  The second is repeated where something from the network is handed to functions that
- * were walked over before.  The tree is tree-sitter's; three things that engines read differently are looked for
- * explicitly: variables called await or yield, what follows such a word, and HTML-like comments.
+ * and reports findings (javascript_eval.c).  The second is repeated if it passes something from the network to
+ * functions that it has already walked.  The tree is tree-sitter's; three things that engines read differently are
+ * looked for explicitly: variables called await or yield, the text after such a word, and HTML-like comments.
  *
  *	RULE J1  A name counts as the engine's only if no scope around it declares it.
- *	RULE J2  A reference is judged where it goes out of sight; calling it is not needed.
- *	RULE J3  What cannot be computed is unknown, and an unknown module, or an unknown member of the global object, is a
- *	         finding of its own.
+ *	RULE J2  A reference is judged where the inspector stops following it; calling it is not needed.
+ *	RULE J3  What cannot be computed is unknown, and an unknown module, or an unknown member of the global object,
+ *	         is a finding of its own.
  */
 #include "inspect/javascript.h"
 
 #include "inspect/parse.h"
 
-#define LEARNING_MAX 3         /* walks that only learn: a call back within a call back within a call back */
-#define FOLD_MAX     (8 * MiB) /* bytes of text put together, in all */
+#define LEARNING_MAX 3         /* maximum number of walks without judging: each follows callbacks one level deeper */
+#define FOLD_MAX     (8 * MiB) /* maximum total length of folded strings */
 
 /* The first place where the parser had to guess. */
 static struct span first_error(TSNode root)

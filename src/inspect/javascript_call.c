@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls: call(), apply(), bind() and Reflect are taken off until the function that really runs is found; then what the
- * engine's own functions yield is computed as far as it is constant, and what they are handed is judged.
+ * Calls: call(), apply(), bind() and Reflect are unwrapped until the function that really runs is found.  Then the
+ * results of the engine's own functions are computed as far as they are constant, and their arguments are judged.
  */
 #include "inspect/javascript.h"
 
@@ -13,7 +13,7 @@ struct call {
 	size_t n;
 	bool is_new, plain; /* plain: f(), not o.f() */
 	struct span where;
-	struct js_value spare; /* the arguments if they are unknown */
+	struct js_value spare; /* used as args if these are unknown */
 };
 
 static struct js_value arg(const struct call *c, size_t i)
@@ -45,7 +45,7 @@ static struct js_value call_require(struct js *js, struct call *c)
 	return c->n ? js_import(js, &name, c->where) : js_simple(JS_UNKNOWN);
 }
 
-/* list.map(require): every name of the list, loaded where no name is seen. */
+/* list.map(require): imports every name of the list, although no name stands at the call. */
 static bool call_require_each(struct js *js, const struct call *c, const struct js_value *list,
 			      const struct js_value *f)
 {
@@ -56,7 +56,7 @@ static bool call_require_each(struct js *js, const struct call *c, const struct 
 	return true;
 }
 
-/* new URL("data:..."): the text itself, which is code when it is loaded. */
+/* new URL("data:..."): yields the text, which is code when it is loaded. */
 static struct js_value call_url(struct js *js UNUSED, struct call *c)
 {
 	struct js_value text = arg(c, 0);
@@ -106,7 +106,7 @@ static struct js_value call_descriptor(struct js *js, struct call *c)
 
 static struct js_value call_prototype(struct js *js UNUSED, struct call *c)
 {
-	return arg(c, 0); /* its constructor is the same, and that is all that matters */
+	return arg(c, 0); /* its constructor is the same, and no other member matters here */
 }
 
 static struct js_value call_define(struct js *js, struct call *c)
@@ -208,7 +208,7 @@ static struct js_value call_array_from(struct js *js, struct call *c)
 	return from.kind == JS_ARRAY ? from : ret;
 }
 
-/* Object.values(child_process).find(...): its functions, found by something else than their names. */
+/* Object.values(child_process).find(...): its functions are found without their names. */
 static void judge_search(struct js *js, const struct call *c, const struct js_value *object)
 {
 	if (js_is(object, JS_MODULE, "child_process"))
@@ -249,7 +249,7 @@ static struct js_value call_entries(struct js *js, struct call *c)
 	return js_simple(JS_UNKNOWN);
 }
 
-/* Object.assign: what goes in comes out, and the target holds it too. */
+/* Object.assign: the result contains all arguments, and so does the target. */
 static struct js_value call_assign(struct js *js, struct call *c)
 {
 	struct js_value all = arg(c, 0);
@@ -299,7 +299,7 @@ static struct js_value call_web_socket(struct js *js, struct call *c)
 	return socket;
 }
 
-/* A key that is no name of anything: obj[Symbol("x")] reaches only what the program put there. */
+/* A key without a name: obj[Symbol("x")] reaches only what the program stored there. */
 static struct js_value call_symbol(struct js *js UNUSED, struct call *c UNUSED)
 {
 	return js_text("@@symbol");
@@ -459,7 +459,7 @@ static struct js_value call_module(struct js *js, struct call *c)
 	return ret;
 }
 
-/* x.constructor(...): Function if x is one; new x.constructor(...) is how objects make others of their kind. */
+/* x.constructor(...): Function if x is a function; `new x.constructor(...)` creates another object of x's class. */
 static void judge_constructor_call(struct js *js, const struct call *c)
 {
 	const struct js_value *object = &c->callee.v[0];
@@ -471,7 +471,7 @@ static void judge_constructor_call(struct js *js, const struct call *c)
 		js_check(js, "constructor-chain", c->where, "");
 }
 
-/* [][x][y](): what is reached from a value without any name. */
+/* For [][x][y](): true if the base of the chain is a literal, so that no name is involved. */
 static bool is_literal(const struct js_value *v)
 {
 	return v->kind == JS_ARRAY || v->kind == JS_STRING || v->kind == JS_NUMBER || v->kind == JS_FUNCTION ||
@@ -544,7 +544,7 @@ static struct js_value call_own(struct js *js, struct call *c)
 	return ret;
 }
 
-/* --- taking wrappers off ---------------------------------------- */
+/* --- unwrapping ---------------------------------------- */
 
 static void use_list(struct call *c, const struct js_value *list)
 {
@@ -565,7 +565,7 @@ static void drop_args(struct call *c, size_t n)
 	c->n -= n;
 }
 
-/* The function that f.call stands for; its name if it is one of call, apply, bind. */
+/* The function behind f.call; returns the wrapper's name: call, apply or bind. */
 static const char *wrapper_of(const struct js_value *callee, struct js_value *ret)
 {
 	static const char *const wrappers[] = { "call", "apply", "bind" };
@@ -622,7 +622,7 @@ static bool unbind(struct js *js, struct call *c)
 	return true;
 }
 
-/* One wrapper less; false if there is none.  *done: the call is finished and *ret its value. */
+/* Removes one wrapper; false if there is none.  *done: the call is evaluated and *ret its value. */
 static bool unwrap(struct js *js, struct call *c, bool *done, struct js_value *ret)
 {
 	struct js_value inner, list;
@@ -647,7 +647,7 @@ static bool unwrap(struct js *js, struct call *c, bool *done, struct js_value *r
 		return true;
 	}
 	if (js_is(&inner, JS_PATH,
-		  "Function.prototype")) { /* Function.prototype.call.call(f, this, ...) comes to here */
+		  "Function.prototype")) { /* Function.prototype.call.call(f, this, ...) ends up here */
 		c->callee = c->self;
 	} else {
 		c->callee = inner;
@@ -667,7 +667,7 @@ static struct js_value if_text_holds(struct js *js, struct js_value v)
 	return js->engine_changed && (v.kind == JS_STRING || v.kind == JS_ARRAY) ? js_simple(JS_UNKNOWN) : v;
 }
 
-/* What a call returns is made of what it was given, and so has its origin; only Object.keys leaves the values out. */
+/* Gives the result of a call the origin of its arguments; only Object.keys drops the values. */
 static struct js_value made_of(struct js *js, const struct call *c, struct js_value v)
 {
 	unsigned origin = js_origin_of_all(js, c->args, c->n);
@@ -707,7 +707,7 @@ static struct js_value call_one(struct js *js, struct call *c)
 	}
 }
 
-/* Spread arrays become arguments of their own. */
+/* Expands spread arrays into separate arguments. */
 static struct js_value flat_args(struct js *js, const struct js_value *args)
 {
 	struct js_value flat;

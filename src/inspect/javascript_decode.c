@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that hide as other texts: escapes, base64, hex, percent signs, and replacements by simple patterns. */
+/* Decoders for encoded strings: escapes, base64, hex, percent signs, and replacements by simple patterns. */
 #include "inspect/javascript.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Up to max hex digits; the number of those that were there. */
+/* Reads up to max hex digits; returns how many there are. */
 static size_t hex_number(const char *s, const char *end, size_t max, uint32_t *ret)
 {
 	size_t n = 0;
@@ -51,7 +51,7 @@ static size_t hex_number(const char *s, const char *end, size_t max, uint32_t *r
 
 /* --- escapes in literals ---------------------------------------- */
 
-/* \u0041, \u{41}, surrogate pairs.  s is behind the u; returns where it ends, NULL if it is none. */
+/* \u0041, \u{41}, surrogate pairs.  s is after the u; returns the end of the escape, NULL if it is malformed. */
 static const char *unicode_escape(const char *s, const char *end, uint32_t *ret)
 {
 	uint32_t low;
@@ -84,7 +84,7 @@ static const char *octal_escape(const char *s, const char *end, uint32_t *ret)
 	return s;
 }
 
-/* One escape; s is behind the backslash.  Returns where it ends and writes what it means. */
+/* Decodes one escape; s is after the backslash.  Returns its end and appends the character. */
 static const char *one_escape(const char *s, const char *end, char *dst, size_t *n)
 {
 	static const char from[] = "nrtbvf", to[] = "\n\r\t\b\v\f";
@@ -94,7 +94,7 @@ static const char *one_escape(const char *s, const char *end, char *dst, size_t 
 	*n = 0;
 	if (*s == '\n')
 		return s + 1;
-	if (*s == ' ' && s + 1 < end && s[1] == '\n') /* CRLF as the bytes pass leaves it */
+	if (*s == ' ' && s + 1 < end && s[1] == '\n') /* CRLF after the bytes pass */
 		return s + 2;
 	if ((unsigned char)*s == 0xe2 && end - s >= 3 && (unsigned char)s[1] == 0x80 &&
 	    ((unsigned char)s[2] & 0xfe) == 0xa8)
@@ -118,7 +118,7 @@ static const char *one_escape(const char *s, const char *end, char *dst, size_t 
 	return s + 1;
 }
 
-/* The meaning of text[start..end) as the inside of a literal. */
+/* The value of text[start..end), the inside of a literal. */
 struct js_value js_literal(struct js *js, uint32_t start, uint32_t end)
 {
 	const char *s = js->text + start, *stop = js->text + end;
@@ -129,7 +129,7 @@ struct js_value js_literal(struct js *js, uint32_t start, uint32_t end)
 		return js_text("");
 	if (end - start > JS_STRING_MAX)
 		return js_simple(JS_UNKNOWN);
-	if (!memchr(s, '\\', end - start)) /* the source outlives the values */
+	if (!memchr(s, '\\', end - start)) /* the source lives longer than the values */
 		return (struct js_value){ .kind = JS_STRING, .n = end - start, .s = s };
 	dst = js_alloc(js, 4 * (size_t)(end - start) + 1);
 	if (!dst)
@@ -245,7 +245,7 @@ struct js_value js_decode(struct js *js, const char *how, const struct js_value 
 
 /* --- replace() by a simple pattern ---------------------------------------- */
 
-/* A pattern of one element: a literal text, or a set of characters, maybe repeated. */
+/* A pattern of one element: a literal text, or a set of characters, optionally repeated. */
 struct pattern {
 	char text[64];
 	size_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk that computes values, from the leaves up: when a node is left, the values of its children wait on a stack;
- * they are replaced by the value of the node.  A value that is not followed further is judged there ("mentioned").
+ * The walk that computes values, from the leaves up: when a node is left, the values of its children are on a stack and
+ * are replaced by the value of the node.  A value that is not followed further is judged there ("mentioned").
  */
 #include "inspect/javascript.h"
 
@@ -63,7 +63,7 @@ static struct js_value read_name(struct js *js, const struct js_frame *f)
 	return global_name(js, atom);
 }
 
-/* The names of functions, classes and exports are no references. */
+/* The names of functions, classes and exports are not references. */
 static bool names_something(const struct js_frame *f, const struct js_frame *p)
 {
 	if (!p)
@@ -81,7 +81,7 @@ static bool names_something(const struct js_frame *f, const struct js_frame *p)
 	case NODE_METHOD:
 	case NODE_IMPORT_SPECIFIER:
 		return f->field == FIELD_NAME;
-	case NODE_EXPORT_SPECIFIER: /* judged by the statement, which knows whether it is an export from elsewhere */
+	case NODE_EXPORT_SPECIFIER: /* judged by the statement, which knows whether it is a re-export */
 		return true;
 	default:
 		return false;
@@ -128,7 +128,7 @@ static struct js_value eval_member(struct js *js, struct js_frame *f)
 		js_mention(js, &property->value, (struct span){ property->start, property->end });
 	if (f->bind != JS_BIND_ASSIGN)
 		return js_member(js, object->value, &name, span_of(f));
-	/* a store: what is overwritten must stay visible */
+	/* a store: the member that is overwritten counts as a reference */
 	(void)js_member(js, object->value, &name, span_of(f));
 	both[0] = object->value;
 	both[1] = name;
@@ -171,7 +171,11 @@ static struct js_value eval_call(struct js *js, struct js_frame *f)
 		if (args->node == NODE_TEMPLATE) { /* f`text` */
 			struct js_value text = args->value;
 
-			if (function.kind == JS_FUNCTION) /* the engine's functions make a text of it */
+			/*
+			 * a tag function of the program gets an array of strings; functions of the engine are given the
+			 * string
+			 */
+			if (function.kind == JS_FUNCTION)
 				text = js_list(js, JS_ARRAY, &args->value, 1);
 			list = js_list(js, JS_ARRAY, &text, 1);
 		} else if (!takes_references(&function)) {
@@ -236,7 +240,7 @@ static struct js_value eval_default(struct js *js, const struct js_frame *f)
 	return js_list(js, JS_DEFAULT, both, 2);
 }
 
-/* A parameter of TypeScript; its default is a value of it. */
+/* A parameter in TypeScript; its default is one of its values. */
 static struct js_value eval_parameter(struct js *js, const struct js_frame *f)
 {
 	const struct js_kid *pattern = js_kid(js, f, FIELD_PATTERN), *value = js_kid(js, f, FIELD_VALUE);
@@ -260,7 +264,7 @@ static struct js_value wrap_one(struct js *js, enum js_kind kind, struct js_valu
 
 /* --- assignments ---------------------------------------- */
 
-/* Texts that grow in a loop or from inside another function have more values than one walk sees. */
+/* A string that grows in a loop or in another function has more values than one walk sees: adds JS_MAYBE. */
 static struct js_value settle(struct js *js, const struct js_value *target, struct js_value value, bool literal)
 {
 	uint32_t var = target->kind == JS_REF && target->atom < js->n_atoms ? js->atoms[target->atom].var : JS_NO_VAR;
@@ -317,7 +321,7 @@ static void eval_for_in(struct js *js, struct js_frame *f)
 	js_assign(js, &left->value, any, 0);
 }
 
-/* x++: some other number. */
+/* x++: the result is an unknown number. */
 static void eval_update(struct js *js, const struct js_frame *f)
 {
 	for (uint32_t i = 0; i < js_kid_count(js, f); i++) {
@@ -332,7 +336,7 @@ static void eval_update(struct js *js, const struct js_frame *f)
 	}
 }
 
-/* Patterns and defaults among the parameters; what callers hand over comes with the calls. */
+/* Assigns patterns and defaults of parameters; arguments are assigned at the calls. */
 static void eval_parameters(struct js *js, const struct js_frame *f)
 {
 	js->where = span_of(f);
@@ -378,7 +382,7 @@ static struct js_value eval_function(struct js *js, const struct js_frame *f)
 	return v;
 }
 
-/* After its scope is left: the name of a declaration means the function. */
+/* Called after its scope is left: binds the name of a declaration to the function. */
 static void bind_name(struct js *js, const struct js_frame *f, struct js_value v)
 {
 	const struct js_kid *name = js_kid(js, f, FIELD_NAME);
@@ -406,9 +410,9 @@ static struct js_value eval_export_specifier(struct js *js, const struct js_fram
 	return read_name(js, &reference);
 }
 
-/* --- traps for the parser ---------------------------------------- */
+/* --- constructs that the parser misreads ---------------------------------------- */
 
-/* `await` and `yield` can be names in sloppy code, and then what looks like a regular expression is a division. */
+/* In sloppy code `await` and `yield` can be names, and then a supposed regular expression after them is a division. */
 static uint32_t skip_blank(const struct js *js, uint32_t at, uint32_t end)
 {
 	while (at < end) {

@@ -23,7 +23,7 @@ const struct js_kid *js_kid(const struct js *js, const struct js_frame *f, enum 
 	return NULL;
 }
 
-/* Whatever is not followed any further is judged by being mentioned. */
+/* Mentions, and so judges, the child values that are not followed any further. */
 void js_mention_kids(struct js *js, const struct js_frame *f)
 {
 	for (uint32_t i = f->kids; i < js->n_kids; i++)
@@ -47,7 +47,7 @@ struct js_value js_collect(struct js *js, const struct js_frame *f, enum js_kind
 	return list;
 }
 
-/* A literal of the source; what is spelled with escapes is not written down. */
+/* A literal of the source; one that contains escapes counts as JS_BUILT. */
 struct js_value js_written(struct js *js, uint32_t start, uint32_t end)
 {
 	struct js_value v = js_literal(js, start, end);
@@ -91,7 +91,7 @@ static bool is_operator(const struct js *js, const struct js_kid *k, const char 
 	return k && k->end - k->start == len && memcmp(js->text + k->start, text, len) == 0;
 }
 
-/* Of a text whose rest is unknown, how it begins is kept. */
+/* Keeps the known beginning of a string whose rest is unknown. */
 static struct js_value beginning(const struct js_value *a)
 {
 	struct js_value v = js_simple(JS_UNKNOWN);
@@ -161,7 +161,7 @@ static bool arithmetic(char op, double x, double y, double *ret)
 		return true;
 	case '%':
 		if (b == 0 || x != (double)a || y != (double)b)
-			return false; /* who hides a name behind fractions shall be taken for unknown */
+			return false; /* a name computed with fractions counts as unknown */
 		*ret = (double)(a % b);
 		return true;
 	case '^':
@@ -202,7 +202,7 @@ static struct js_value binary(struct js *js, const struct js_frame *f)
 		if (js_to_number(js, &left->value, &x) && js_to_number(js, &right->value, &y) &&
 		    arithmetic(c, x, y, &z))
 			return js_number(z);
-	return js_simple(JS_UNKNOWN); /* comparisons: looking at a function is not using it */
+	return js_simple(JS_UNKNOWN); /* comparing a function is no use of it */
 }
 
 static struct js_value truth(const struct js_value *v)
@@ -297,7 +297,7 @@ struct js_value js_augmented(struct js *js, const struct js_frame *f, struct js_
 
 /* --- templates ---------------------------------------- */
 
-/* The text between substitutions is read from the source: fragments are no children of interest. */
+/* Reads the text between substitutions from the source; the fragment nodes are not visited. */
 struct js_value js_template(struct js *js, const struct js_frame *f)
 {
 	struct js_value all = js_text("");
@@ -322,7 +322,8 @@ struct js_value js_template(struct js *js, const struct js_frame *f)
 		all = add(js, &all, &text);
 		if (!k || all.kind == JS_UNKNOWN)
 			break;
-		if (k->value.kind == JS_NUMBER || k->value.kind == JS_BOOL) { /* no addition: it becomes text */
+		/* not an addition: the value is converted to a string */
+		if (k->value.kind == JS_NUMBER || k->value.kind == JS_BOOL) {
 			if (!js_to_string(js, &k->value, &text))
 				break;
 			all = add(js, &all, &text);

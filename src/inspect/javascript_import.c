@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules that come in and go out: which names an import binds, and what an export hands on.  TypeScript has forms of
- * its own: import x = require("m"), import x = a.b, and enums, whose members are values like those of an object.
+ * Imports and exports: the names that an import binds, and the values that an export passes on.  TypeScript has forms
+ * of its own: import x = require("m"), import x = a.b, and enums, whose members are values like those of an object.
  */
 #include "inspect/javascript.h"
 
@@ -15,7 +15,7 @@ static struct span source_span(const struct js_kid *k)
 	return (struct span){ k->start, k->end };
 }
 
-/* import_specifier, namespace_import ...: which member goes to which name.  v[2]: member (undefined: all), target */
+/* import_specifier, namespace_import ...: binds one member to a name.  v[2]: member (undefined: all), target */
 struct js_value js_eval_specifier(struct js *js, const struct js_frame *f)
 {
 	const struct js_kid *name = js_kid(js, f, FIELD_NAME), *alias = js_kid(js, f, FIELD_ALIAS);
@@ -30,7 +30,7 @@ struct js_value js_eval_specifier(struct js *js, const struct js_frame *f)
 	return js_list(js, JS_PAIR, both, 2);
 }
 
-/* A list of pairs for the statement to bind. */
+/* Collects pairs, which the statement binds. */
 struct js_value js_eval_import_clause(struct js *js, const struct js_frame *f)
 {
 	struct js_value list = js_collect(js, f, JS_ARRAY);
@@ -59,7 +59,7 @@ static void bind_imports(struct js *js, const struct js_value *v, struct js_valu
 	}
 }
 
-/* import { type A, type B } from "m" vanishes like import type. */
+/* import { type A, type B } from "m" is erased like import type. */
 static bool only_types(const struct js *js, const struct js_frame *f)
 {
 	const struct js_kid *k = js_kid_at(js, f, 0);
@@ -90,7 +90,7 @@ void js_eval_import(struct js *js, const struct js_frame *f)
 	}
 }
 
-/* The module that starts programs under the name of this one, where nobody looks for it. */
+/* Reports an export of child_process: importers then start programs through a module with another name. */
 void js_judge_export(struct js *js, const struct js_value *v, struct span where)
 {
 	const struct js_value *each;
@@ -113,7 +113,7 @@ void js_eval_import_require(struct js *js, const struct js_frame *f)
 	js_assign(js, &name->value, js_import(js, &source->value, source_span(source)), 0);
 }
 
-/* import x = a.b: another name for it. */
+/* import x = a.b: an alias. */
 void js_eval_import_alias(struct js *js, const struct js_frame *f)
 {
 	const struct js_kid *name = js_kid_at(js, f, 0), *source = js_kid_at(js, f, 1);
@@ -124,7 +124,7 @@ void js_eval_import_alias(struct js *js, const struct js_frame *f)
 	js_assign(js, &name->value, source->value, 0);
 }
 
-/* enum E { A = "text" }: what its body holds. */
+/* enum E { A = "text" }: the members of its body. */
 struct js_value js_eval_enum(struct js *js, const struct js_frame *f)
 {
 	for (uint32_t i = 0; i < js_kid_count(js, f); i++)

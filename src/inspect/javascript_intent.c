@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The intent of a program.  Starting a program, opening a file or a connection is normal; what gives malicious code
- * away is the combination, which is examined here:
+ * The intent of a program.  Starting a program, opening a file or a connection is normal; the combination tells
+ * malicious code apart, and is examined here:
  *
- *	origin	  a value remembers that it came out of a decoder, from the network or holds the environment, and so does
- *		  whatever is made of it; decoded or fetched text must not be run, and the environment must not be sent
+ *	origin	  a value records that it came out of a decoder, from the network or contains the environment, and
+ *		  passes this on; decoded or fetched text must not be run, and the environment must not be sent
  *	way	  a module or a function of the engine is named, not put together from pieces or reached by detours
- *	company	  a shell beside a socket, a copy of itself in a loop without end, a program that was just fetched
+ *	company	  a shell together with a socket, a copy of itself in an endless loop, a program that was just fetched
  *
- * Values from an undeclared name come from the embedder of the code, and are judged as such.
+ * Values of an undeclared name come from the embedder of the code, and are judged as such.
  */
 #include "inspect/javascript.h"
 
@@ -17,7 +17,7 @@
 
 #include "inspect/paths.h"
 
-#define ORIGIN_DEPTH 4 /* of values in values */
+#define ORIGIN_DEPTH 4 /* maximum nesting depth of values */
 
 /* --- origin ---------------------------------------- */
 
@@ -51,7 +51,7 @@ unsigned js_origin(const struct js_value *v)
 	return origin_within(v, ORIGIN_DEPTH);
 }
 
-/* A function stands for what it returns: list.map(decode).join(""). */
+/* A function counts as its result: list.map(decode).join(""). */
 unsigned js_origin_of_all(const struct js *js, const struct js_value *v, size_t n)
 {
 	unsigned origin = 0;
@@ -87,7 +87,7 @@ void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsi
 	}
 }
 
-/* An undeclared name that the engine does not know: what it holds is decided outside of this text. */
+/* An undeclared name that the engine does not define: its value is determined outside of this text. */
 bool js_is_from_outside(struct js *js, const struct js_value *v)
 {
 	static const char *const known[] = { "console", "__filename", "__dirname", "exports", "undefined",
@@ -101,9 +101,9 @@ bool js_is_from_outside(struct js *js, const struct js_value *v)
 	return !js_is_engine_name(js, v->s, v->n);
 }
 
-/* --- ways ---------------------------------------- */
+/* --- detours to modules ---------------------------------------- */
 
-/* "require (" and "import(", also by a name such as requireModule; what stands between name and bracket is blank. */
+/* "require (" and "import(", also a name such as requireModule; only white space may precede the parenthesis. */
 static bool is_plain_require(const struct js *js, struct span where)
 {
 	static const char *const words[] = { "require", "import", "export", "'", "\"" };
@@ -156,7 +156,7 @@ static bool has_word(const struct js_value *text, const char *const *words, size
 	return false;
 }
 
-/* More than an expression over its own values: it prints, loads, asks the engine. */
+/* More than an expression over its own values: the code prints, loads modules or uses engine objects. */
 static bool has_effects(const struct js_value *text)
 {
 	static const char *const words[] = { "console.", "process.", "require(", "import(", "globalThis", "fetch(" };
@@ -211,12 +211,12 @@ enum place { PLACE_UNKNOWN, PLACE_LOCAL, PLACE_REMOTE };
 
 static enum place place_of_text(const struct js_value *v)
 {
-	bool begun = v->kind == JS_UNKNOWN && v->n > 8; /* "http://x.test/" + name: long enough to tell the host */
+	bool begun = v->kind == JS_UNKNOWN && v->n > 8; /* "http://x.test/" + name: long enough to contain the host */
 
 	return v->kind != JS_STRING && !begun ? PLACE_UNKNOWN : is_local_text(v) ? PLACE_LOCAL : PLACE_REMOTE;
 }
 
-/* { host, port, path }: without a host it is this machine. */
+/* { host, port, path }: without a host it is the local machine. */
 static enum place place_of_options(const struct js_value *options)
 {
 	static const char *const keys[] = { "host", "hostname", "url", "uri", "baseURL", "href", "connectionString" };
@@ -235,7 +235,7 @@ static enum place place_of_options(const struct js_value *options)
 
 static enum place place_of(const struct js_value *args, size_t n)
 {
-	if (n == 0) /* as redis.createClient() */
+	if (n == 0) /* for example redis.createClient() */
 		return PLACE_LOCAL;
 	switch (args[0].kind) {
 	case JS_STRING:
@@ -246,7 +246,7 @@ static enum place place_of(const struct js_value *args, size_t n)
 		break;
 	case JS_OBJECT:
 		return place_of_options(&args[0]);
-	case JS_NUMBER: /* a port, perhaps a host */
+	case JS_NUMBER: /* a port, optionally a host */
 		return n > 1 && args[1].kind == JS_STRING ? place_of_text(&args[1]) : PLACE_LOCAL;
 	default:
 		break;
@@ -254,7 +254,10 @@ static enum place place_of(const struct js_value *args, size_t n)
 	return n > 1 && args[1].kind == JS_STRING && is_local_text(&args[1]) ? PLACE_LOCAL : PLACE_UNKNOWN;
 }
 
-/* An address that is only known when the code runs: the text around it tells, or that the program serves itself. */
+/*
+ * The address is unknown before the code runs: local if the text of the call says so, or if the program is itself a
+ * server.
+ */
 static bool seems_local(const struct js *js, struct span where)
 {
 	static const char *const words[] = { "localhost", "127.0.0.1", "[::1]" };
@@ -289,22 +292,24 @@ void js_judge_sent(struct js *js, const struct js_value *name, const struct js_v
 /* --- modules by what their functions do ---------------------------------------- */
 
 enum {
-	CLIENT = 1 << 0, /* talks to an address among its arguments */
-	SOCKET = 1 << 1, /* a connection that bytes go through both ways */
+	CLIENT = 1 << 0, /* connects to an address among its arguments */
+	SOCKET = 1 << 1, /* a connection in both directions */
 	SERVER = 1 << 2,
 	SHELL = 1 << 3,   /* argument 0 is a command */
 	PROGRAM = 1 << 4, /* argument 0 is a program, then a list of its arguments */
 	SELF = 1 << 5,    /* argument 0 is a script for the same engine */
 	FILE_IN = 1 << 6, /* argument 0 is a path */
-	REMOVES = 1 << 7, /* ... to something that is destroyed or given away */
-	RUNS = 1 << 8,    /* argument 0 is code, run in a context of its own */
+	REMOVES = 1 << 7, /* ... whose file is removed, or gets another name, owner or mode */
+	RUNS = 1 << 8,    /* argument 0 is code, run in a separate context */
 	RUNS_HERE = 1 << 9,
 	DECODES = 1 << 10,
 	WORKER = 1 << 11,
 	SCRIPT = 1 << 12,
 };
 
-/* A name that ends with a dot stands for all members, and a bare module for all of it; the longest counts. */
+/*
+ * A name that ends with a dot stands for all members, and a bare module for the whole module; the longest match counts.
+ */
 static const struct intent {
 	const char *name;
 	unsigned does;
@@ -474,7 +479,7 @@ static bool asks_for_shell(const struct js_value *args, size_t n)
 	return false;
 }
 
-/* A program that is a shell and gets a line, or a line where the name of a program belongs. */
+/* The program is a shell with -c, or runs in a shell with a whole command line in place of a program name. */
 static bool takes_line(const struct js_value *args, size_t n)
 {
 	static const char *const shells[] = { "sh", "bash", "/bin/sh", "/bin/bash" };
@@ -499,7 +504,7 @@ static bool is_this_engine(const struct js_value *v)
 		v->v[1].number == 0);
 }
 
-/* Starts itself: *alike if the copy cannot tell that it is one. */
+/* Starts itself; *alike: without an argument by which the copy could tell that it is one. */
 static bool starts_itself(unsigned does, const struct js_value *args, size_t n, bool *alike)
 {
 	*alike = n < 2 || args[1].kind != JS_ARRAY;
@@ -511,7 +516,7 @@ static bool starts_itself(unsigned does, const struct js_value *args, size_t n, 
 	return is_this_script(&args[1].v[0]);
 }
 
-/* A file that it may have fetched itself. */
+/* A file that the program may have fetched itself. */
 static bool is_fetched_file(const struct js *js, const struct js_value *program)
 {
 	return js->fetches && program->kind == JS_STRING && (js_starts(program, "./") || js_starts(program, "/tmp/"));
@@ -561,7 +566,7 @@ bool js_loops_forever(const struct js *js, const struct js_frame *f)
 
 /* --- files and code ---------------------------------------- */
 
-/* A path, or the folder that one begins with: "/etc/" + name. */
+/* A complete path, or the folder that a path begins with: "/etc/" + name. */
 static bool is_path_so_far(const struct js_value *path)
 {
 	return path->kind == JS_STRING || (path->kind == JS_UNKNOWN && path->n && path->s[path->n - 1] == '/');
@@ -600,7 +605,7 @@ static void judge_worker(struct js *js, const struct js_value *args, size_t n, s
 
 static void judge_context(struct js *js, unsigned does, const struct js_value *code, struct span where)
 {
-	/* A script of vm may run here or in a context of its own: what the program does with it later tells. */
+	/* A vm.Script may run in this or in a separate context: whether the text calls runInThisContext decides. */
 	bool here = does & RUNS_HERE || (does & SCRIPT && memmem(js->text, js->len, ".runInThisContext", 17));
 
 	js_judge_run(js, code, !here, where);

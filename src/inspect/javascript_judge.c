@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From resolved values to judgement.  Only the last pass judges; the first one merely learns what variables hold,
- * so that a use above the assignment is understood as well.
+ * Judges resolved values.  Only the last pass reports findings; the earlier ones learn the values of variables, so that
+ * a use above the assignment is understood as well.
  */
 #include "inspect/javascript.h"
 
@@ -31,7 +31,7 @@ void js_judge_builtin(struct js *js, const char *name, size_t len, struct span w
 		(void)judge_builtin(js->judge, name, len, where);
 }
 
-/* Names whose value is worth keeping even if they are assigned to. */
+/* Names whose value is kept even if the program assigns to them. */
 bool js_is_engine_name(struct js *js, const char *name, size_t len)
 {
 	static const char *const names[] = {
@@ -66,7 +66,7 @@ static bool is_fs(const struct js_value *v)
 	return v->kind == JS_MODULE && v->n >= 2 && memcmp(v->s, "fs", 2) == 0 && (v->n == 2 || v->s[2] == '.');
 }
 
-/* A value that goes where it is not followed. */
+/* Judges a value that is passed to where it cannot be followed. */
 void js_mention(struct js *js, const struct js_value *v, struct span where)
 {
 	const struct js_value *each;
@@ -84,7 +84,10 @@ void js_mention(struct js *js, const struct js_value *v, struct span where)
 	}
 }
 
-/* A value that goes into a variable: the variable is followed, so only what is bad in itself counts here. */
+/*
+ * Judges a value that is assigned to a variable: the variable is followed, so only values that are findings by
+ * themselves count.
+ */
 void js_mention_kept(struct js *js, const struct js_value *v, struct span where)
 {
 	static const char *const followed[] = { "require", "Function", "process", "arguments", "globalThis" };
@@ -140,7 +143,7 @@ static struct js_value module_named(const struct js_value *name)
 {
 	struct js_value v = *name;
 
-	/* These two only hand out what is global anyway. */
+	/* These two modules only export globals. */
 	if (js_is(name, JS_STRING, "process"))
 		return js_path("process", 7);
 	if (js_is(name, JS_STRING, "buffer")) {
@@ -153,7 +156,7 @@ static struct js_value module_named(const struct js_value *name)
 	return v;
 }
 
-/* A name that is only known when the code runs; below a folder of the program it is a file of the program. */
+/* A module name that is unknown before the code runs; if it begins with a path, it is a file of the program. */
 static void judge_unknown_import(struct js *js, const struct js_value *name, struct span where)
 {
 	bool below = name->kind == JS_UNKNOWN && name->n && (name->s[0] == '.' || name->s[0] == '/');
@@ -165,7 +168,7 @@ static void judge_unknown_import(struct js *js, const struct js_value *name, str
 		js_check(js, "assembled-import", where, "");
 }
 
-/* require(name), import(name), import ... from name: judged, and what it yields. */
+/* require(name), import(name), import ... from name: judges the import and returns its value. */
 struct js_value js_import(struct js *js, const struct js_value *name, struct span where)
 {
 	struct js_value all = js_simple(JS_UNKNOWN), text;
@@ -195,7 +198,7 @@ struct js_value js_import(struct js *js, const struct js_value *name, struct spa
 	return all;
 }
 
-/* --- what is handed to modules ---------------------------------------- */
+/* --- arguments of modules' functions ---------------------------------------- */
 
 static void judge_words(struct js *js, const struct js_value *args, size_t n, struct span where)
 {
@@ -212,7 +215,7 @@ static void judge_words(struct js *js, const struct js_value *args, size_t n, st
 
 		literal[count] = word.kind == JS_STRING;
 		if (literal[count])
-			copy = js_string(js, word.s, word.n); /* with a NUL behind it */
+			copy = js_string(js, word.s, word.n); /* NUL-terminated */
 		words[count++] = copy.kind == JS_STRING ? copy.s : "";
 	}
 	judge_argv(js->judge, words, literal, count, where);
@@ -261,7 +264,7 @@ static void judge_module_call(struct js *js, const struct js_value *callee, cons
 			judge_path(js->judge, args[i].s, args[i].n, where);
 }
 
-/* A child reads from a pipe of its own unless it inherits the input of the program. */
+/* A child reads from its own pipe unless it inherits the program's input. */
 void js_judge_module_call(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
 			  struct span where)
 {

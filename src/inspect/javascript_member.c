@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Members: what x.name, x["na" + "me"] and { name } = x mean.  Paths of the engine are kept canonical: every way to
- * require() becomes "require", every way to the Function constructor becomes "Function", the global object's many
- * names become "globalThis", and its members are the globals themselves.
+ * Members: the values of x.name, x["na" + "me"] and { name } = x.  Paths of the engine are kept canonical: every way to
+ * require() becomes "require", every way to the Function constructor becomes "Function", every name of the global
+ * object becomes "globalThis", and its members are the globals themselves.
  */
 #include "inspect/javascript.h"
 
@@ -21,7 +21,7 @@ static struct js_value unresolved(struct js *js, const struct js_value *object, 
 {
 	struct js_value both[2] = { *object, *name };
 
-	/* Chains of unknown members only matter by their last two names. */
+	/* Of a chain of unknown members only the last two names matter. */
 	if (both[0].kind == JS_MEMBER && both[0].v[0].kind == JS_MEMBER) {
 		struct js_value short_chain[2] = { js_simple(JS_UNKNOWN), both[0].v[1] };
 
@@ -55,7 +55,7 @@ static bool is_function_path(const struct js_value *path)
 	       js_is(path, JS_PATH, "eval") || js_is(path, JS_PATH, "fetch");
 }
 
-/* The Function constructor, reached from something else. */
+/* The Function constructor, reached through another object. */
 static struct js_value derived_function(void)
 {
 	struct js_value v = js_path("Function", 8);
@@ -160,7 +160,7 @@ static struct js_value longer_path(struct js *js, const struct js_value *path, c
 	return v;
 }
 
-/* Roots that are judged by what is read from them, not by being mentioned. */
+/* Roots that are judged when a member is read, not when they are mentioned. */
 static bool judged_by_member(const struct js_value *path)
 {
 	static const char *const roots[] = { "Function", "require", "module", "process", "globalThis", "Object" };
@@ -186,7 +186,7 @@ static struct js_value computed_path(struct js *js, const struct js_value *path,
 	return unresolved(js, path, name);
 }
 
-/* All members at once: Object.values(globalThis), { ...process } */
+/* Reads all members at once: Object.values(globalThis), { ...process } */
 void js_judge_all_members(struct js *js, const struct js_value *object, struct span where)
 {
 	struct js_value unknown = js_simple(JS_UNKNOWN);
@@ -195,7 +195,7 @@ void js_judge_all_members(struct js *js, const struct js_value *object, struct s
 		(void)computed_path(js, object, &unknown, where);
 }
 
-/* globalThis["ev" + "al"], Reflect.get(globalThis, "eval"): a name of the engine's that is not written behind a dot. */
+/* globalThis["ev" + "al"], Reflect.get(globalThis, "eval"): reaches an engine name without writing it after a dot. */
 static void judge_assembled(struct js *js, const struct js_value *path, const struct js_value *name, struct span where)
 {
 	static const char *const reflect[] = { "Reflect", "getOwnPropertyDescriptor" };
@@ -334,7 +334,7 @@ static bool is_literal(const struct js_value *v)
 	       v->kind == JS_REGEX || v->kind == JS_FUNCTION || v->kind == JS_BOOL;
 }
 
-/* x.name.member, where x.name is nothing that we know. */
+/* x.name.member, where x.name is an unknown value. */
 static struct js_value member_member(struct js *js, const struct js_value *object, const struct js_value *name)
 {
 	if (is_text(name, "constructor") && is_text(&object->v[1], "prototype"))
@@ -427,7 +427,9 @@ struct js_value js_member(struct js *js, struct js_value object, const struct js
 	return all;
 }
 
-/* [][(![]+[])[+[]]]: a member of nothing by a name that is made of nothing, with which whole programs can be written. */
+/*
+ * [][(![]+[])[+[]]]: a member of an empty array by a name computed from empty arrays; whole programs can be written so.
+ */
 void js_judge_subscript(struct js *js, const struct js_kid *object, const struct js_kid *index)
 {
 	const char *s = js->text + index->start;
@@ -440,7 +442,7 @@ void js_judge_subscript(struct js *js, const struct js_kid *object, const struct
 
 /* --- stores ---------------------------------------- */
 
-/* What every other function of the program relies on; a prefix if it ends with a dot. */
+/* Objects that all other code relies on; a prefix if it ends with a dot. */
 static const char *const intrinsics[] = {
 	"Array",
 	"Function",
@@ -465,7 +467,7 @@ static const char *const intrinsics[] = {
 	"eval",
 };
 
-/* Options that a program is started with, taken from the prototype of all objects if they are not given. */
+/* Options for starting a program.  If the caller omits one, it is read from Object.prototype. */
 static bool is_start_option(const char *name, size_t len)
 {
 	static const char *const options[] = {
@@ -493,7 +495,7 @@ static void judge_intrinsic(struct js *js, const struct js_value *path, struct s
 	}
 }
 
-/* Functions that texts are computed with: if the program replaces one, nothing is computed any more. */
+/* Functions that folding relies on: if the program replaces one, folding stops. */
 static bool changes_folding(const struct js_value *path)
 {
 	static const char *const prefixes[] = { "Array.",  "String.",  "Number.", "Object.",
@@ -506,7 +508,7 @@ static bool changes_folding(const struct js_value *path)
 	return false;
 }
 
-/* target is a name of the engine's, or an unresolved member. */
+/* target is an engine name or an unresolved member. */
 void js_judge_store(struct js *js, const struct js_value *target, const struct js_value *value, struct span where)
 {
 	struct js_value path = *target;

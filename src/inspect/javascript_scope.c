@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and scopes.  A first walk finds every scope and declares its names (hoisting var, function and import), so
- * that later walks know what a name means before its declaration is reached.  Scopes are numbered in the order of
- * the text; entering one pushes its variables over what their names meant outside, leaving it pops them, so a lookup
- * costs the same at any depth.
+ * Names and scopes.  A first walk finds every scope and declares its names (hoisting var, function and import), so that
+ * later walks can resolve a name before its declaration.  Scopes are numbered in the order of the text.  Entering a
+ * scope pushes its variables over the outer meanings of their names, leaving it pops them, so a lookup costs the same
+ * at any depth.
  */
 #include "inspect/javascript.h"
 
@@ -89,7 +89,7 @@ uint32_t js_declare(struct js *js, uint32_t scope, uint32_t atom)
 	return js->n_vars++;
 }
 
-/* (function () { ... })(): `this` is the global object in there. */
+/* (function () { ... })(): inside, `this` is the global object. */
 static bool called_at_once(struct js *js)
 {
 	for (unsigned up = 0; up < 4; up++) {
@@ -152,7 +152,7 @@ static void create_scope(struct js *js, struct js_frame *f)
 	js->scopes[js->n_scopes++] = scope;
 }
 
-/* Remembers simple parameters by their place, so that calls can hand values over. */
+/* Records simple parameters by position, so that calls can assign arguments. */
 static void note_parameter(struct js *js, uint32_t var)
 {
 	struct js_scope *scope = &js->scopes[js->scope];
@@ -188,7 +188,10 @@ static bool erased_import(struct js *js)
 	return false;
 }
 
-/* With a variable of that name, sloppy engines read "await /code/g" as two divisions; the parser does not. */
+/*
+ * With a variable of that name, sloppy engines read "await /code/g" as two divisions; the parser reads a regular
+ * expression.
+ */
 static void check_await_name(struct js *js, const struct js_frame *f, uint32_t atom)
 {
 	const struct js_atom *a = &js->atoms[atom];
@@ -198,8 +201,8 @@ static void check_await_name(struct js *js, const struct js_frame *f, uint32_t a
 }
 
 /*
- * var at the top does not hide what is there already: "var require" keeps the module's require, and in a script "var
- * eval" keeps eval.  An initialiser hides it only if it surely runs first and does not read the name itself.
+ * A top-level var does not hide an existing engine name: "var require" keeps the module's require, and in a script "var
+ * eval" keeps eval.  An initialiser hides it only if it certainly runs first and does not read the name itself.
  */
 static void keep_engine_value(struct js *js, const struct js_frame *f, uint32_t var)
 {
@@ -247,7 +250,7 @@ static void declare_here(struct js *js, const struct js_frame *f, enum js_bind h
 		note_parameter(js, var);
 }
 
-/* The name of a function or class: seen outside if it is a declaration, inside otherwise. */
+/* The name of a function or class: bound in the outer scope for a declaration, in its own scope otherwise. */
 static void declare_name(struct js *js, const struct js_frame *f, const struct js_frame *p)
 {
 	uint32_t scope = js->scope, atom;
@@ -357,7 +360,7 @@ static void set_var(struct js *js, uint32_t at, struct js_value value)
 	value.flags &= (uint8_t)~JS_PENDING;
 	var->now = value;
 	var->assigned = true;
-	/* Counters and flags take many values: no use in keeping them all. */
+	/* Counters and flags take many values: storing them all is of no use. */
 	if (var->seen && plain(&value) && plain(&var->ever) && !js_same(&value, &var->ever))
 		var->ever = js_simple(JS_UNKNOWN);
 	else
@@ -365,7 +368,7 @@ static void set_var(struct js *js, uint32_t at, struct js_value value)
 	var->seen = true;
 }
 
-/* A value from elsewhere: a call's argument. */
+/* Adds a value from elsewhere: an argument of a call. */
 void js_set_parameter(struct js *js, uint32_t at, struct js_value value)
 {
 	struct js_var *var = &js->vars[at];
@@ -390,7 +393,7 @@ struct js_value js_read(struct js *js, uint32_t atom)
 	return v;
 }
 
-/* x = value where nothing declares x: a global variable is born, unless the engine has one of that name. */
+/* x = value where x is undeclared: creates a global variable, unless the engine has one of that name. */
 static void assign_global(struct js *js, uint32_t atom, struct js_value value)
 {
 	const struct js_atom *a = &js->atoms[atom];
@@ -461,7 +464,7 @@ void js_assign(struct js *js, const struct js_value *target, struct js_value val
 	case JS_PATTERN_REST:
 		js_assign(js, &target->v[0], value, depth + 1);
 		break;
-	default: /* a member of something */
+	default: /* a member of an object */
 		js_mention(js, &value, js->where);
 		js_judge_store(js, target, &value, js->where);
 		break;

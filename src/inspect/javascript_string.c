@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folding: what the methods of strings and arrays make of constants, so that a name put together from pieces is known
- * like one that is spelled out.  Texts are bytes here; code units beyond ASCII are not counted exactly, which can
- * only turn a name that is no name of the engine's into another such.
+ * Folding: evaluates string and array methods on constants, so that a name put together from pieces is known like one
+ * that is spelled out.  Strings are bytes here; code units beyond ASCII are not counted exactly, which can only turn a
+ * name that is no engine name into another such name.
  */
 #include "inspect/javascript.h"
 
@@ -101,7 +101,7 @@ static double clamp(double d, double low, double high)
 	return d < low ? low : d > high ? high : js_whole(d);
 }
 
-/* Where a slice starts and ends; negative places count from the end. */
+/* Start and end of a slice; negative positions count from the end. */
 static bool slice_bounds(struct js *js, const struct call *c, double len, double *from, double *to)
 {
 	if (!arg_number(js, c, 0, 0, from) || !arg_number(js, c, 1, len, to))
@@ -324,7 +324,7 @@ static struct js_value do_reversed(struct js *js, const struct call *c)
 	return list;
 }
 
-/* The array itself is turned round too: its other references are no longer known. */
+/* The array itself is reversed, too: its other references become unknown. */
 static struct js_value do_reverse(struct js *js, const struct call *c)
 {
 	struct js_value list = do_reversed(js, c);
@@ -394,7 +394,7 @@ static struct js_value do_shift(struct js *js UNUSED, const struct call *c)
 	return first;
 }
 
-/* Most often a sum of its texts; which function is called is not checked, so it may be something else. */
+/* Usually concatenates the elements.  The callback is not examined, so the result may be something else (JS_MAYBE). */
 static struct js_value do_reduce(struct js *js, const struct call *c)
 {
 	struct js_value nothing = js_text("");
@@ -405,7 +405,7 @@ static struct js_value do_reduce(struct js *js, const struct call *c)
 	return sum;
 }
 
-/* One of the elements, whichever. */
+/* Any one of the elements. */
 static struct js_value do_any(struct js *js, const struct call *c)
 {
 	struct js_value any = js_simple(JS_UNKNOWN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The grammars' numbers, and one walk over a tree that both passes share.  The walk keeps its own stack of frames
- * on the heap: 200 000 levels of nesting cost memory, never the C stack.
+ * Maps the grammars' numbers to the inspector's, and provides one walk over a tree for all passes.  The walk keeps its
+ * own stack of frames on the heap: 200 000 levels of nesting cost memory, never the C stack.
  */
 #include "inspect/javascript.h"
 
@@ -45,7 +45,7 @@ static const TSLanguage *(*const grammar_language[GRAMMAR_COUNT])(void) = {
 	tree_sitter_tsx,
 };
 
-/* Its place in a sorted list whose first entry is a hole; 0: not there. */
+/* Index in a sorted list whose first entry is unused; 0: not found. */
 static uint8_t find_name(const char *const *names, size_t n, const char *name)
 {
 	size_t low = 1, high = n;
@@ -116,7 +116,7 @@ struct js_frame *js_parent(struct js *js, unsigned up)
 	return js->n_frames > up ? &js->frames[js->n_frames - 1 - up] : NULL;
 }
 
-/* How identifiers directly below a node are bound, from where the node itself stands. */
+/* How identifiers directly below a node are bound, derived from the position of the node. */
 static uint8_t bind_of(const struct js_frame *f, const struct js_frame *p, const struct js_frame *pp)
 {
 	switch (p->node) {

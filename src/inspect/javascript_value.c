@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of the JavaScript inspector: small structs copied by value, whose texts and lists live in an arena that is
- * dropped as a whole.  What does not fit into the arena becomes unknown; nothing here fails.
+ * Values of the JavaScript inspector: small structs copied by value, whose strings and lists live in an arena that is
+ * freed as a whole.  A value that does not fit into the arena becomes unknown; nothing here fails.
  */
 #include "inspect/javascript.h"
 
@@ -161,7 +161,7 @@ struct js_value js_list(struct js *js, enum js_kind kind, const struct js_value 
 	return list;
 }
 
-/* Not ==: what cannot be computed is NaN, which is the same as itself here, and 0 is not -0. */
+/* Compares bits, not with ==: NaN stands for what cannot be computed and equals itself here, and 0 differs from -0. */
 static bool same_bits(double a, double b)
 {
 	uint64_t of_a, of_b;
@@ -242,7 +242,7 @@ static size_t add_alternatives(struct js_value *list, size_t n, const struct js_
 	return n;
 }
 
-/* Either of two values.  Unknown ones are remembered as a flag, so that the known ones are still judged. */
+/* Either of two values.  An unknown one becomes a flag, so that the known ones are still judged. */
 struct js_value js_join(struct js *js, struct js_value a, struct js_value b)
 {
 	struct js_value list[JS_ONE_OF_MAX];
@@ -264,7 +264,7 @@ struct js_value js_join(struct js *js, struct js_value a, struct js_value b)
 
 static bool join_text(struct js *js, const struct js_value *v, struct js_value *ret, unsigned depth);
 
-/* Functions whose text is known, because texts are taken from it letter by letter. */
+/* Functions whose source text is known, because programs pick single letters from it. */
 static const char *const constructors[] = { "Object",   "Array", "String", "Number", "Boolean", "RegExp",
 					    "Function", "Date",  "Error",  "Map",    "Set",     "Promise" };
 static const char *const methods[] = { "at",   "concat", "constructor", "entries", "fill",   "filter",    "find",
@@ -300,7 +300,7 @@ static bool simple_text(struct js *js, const struct js_value *v, struct js_value
 	};
 	char line[160];
 
-	if (v->kind == JS_OBJECT && v->n) /* it may say itself what it is as text */
+	if (v->kind == JS_OBJECT && v->n) /* it may define its own toString() */
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
 		if (v->kind == fixed[i].kind) {
@@ -340,7 +340,7 @@ static bool simple_text(struct js *js, const struct js_value *v, struct js_value
 	return ret->kind == JS_STRING;
 }
 
-/* An array as text: its elements with commas; null and undefined are empty. */
+/* Converts an array to a string: its elements with commas; null and undefined are empty. */
 static bool join_text(struct js *js, const struct js_value *v, struct js_value *ret, unsigned depth)
 {
 	struct js_value all = js_text("");
