@@ -50,7 +50,8 @@ int inspect_text(const struct rule_set *rules, const struct inspect_request *req
 		 struct brig_error *err);
 /*
  * Inspects in a child process with its own limits on memory, time and system calls, so that a parser bug cannot hurt
- * the caller.  If the child dies or exceeds a limit, that is a CRITICAL finding (check "not-analysable").
+ * the caller.  If the child dies or exceeds a limit, that is a finding: check "not-analysable" (CRITICAL), or
+ * "too-large" for a long text that takes too much time or memory.
  */
 int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		     struct brig_error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judgement: a name that an inspector resolved goes in, at most one finding comes out.
+ * Judgement: takes a name that an inspector resolved and reports at most one finding.
  *
- * Which rule: the most specific one.  An exception (member-allow) silences a rule that is not more specific than
- * itself, so "os.path.*" is permitted below "os.*" and "os.path.evil" can still be named.  At levels with an allow-list
- * of modules whatever is in no list gets the list's severity, or the worse one of a rule for that module.
+ * The most specific rule applies.  An exception (member-allow) silences a rule that is not more specific than itself,
+ * so "os.path.*" is permitted below "os.*" and "os.path.evil" can still be named.  At levels with an allow-list of
+ * modules, a module that is in no list gets the list's severity, or the worse one of a rule for that module.
  */
 #include "inspect/judge.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- findings ------------------------------------------------------------------------------------------- */
 
-/* Copies what is fit to be shown: no control characters, no broken or cut characters. */
+/* Copies text without what must not be shown: control characters, invalid or truncated characters. */
 static void copy_shown(char *dst, size_t size, const char *src, size_t len)
 {
 	size_t n = 0, good;
@@ -138,7 +138,10 @@ bool judge_member(struct judge *j, const char *path, size_t len, struct span whe
 
 /* ---- modules -------------------------------------------------------------------------------------------- */
 
-/* Importing a.b imports a as well in Python; a/b is a part of the package a in JavaScript.  In Go it is another one. */
+/*
+ * Separator in module names.  Python: importing a.b also imports a.  JavaScript: a/b is part of the package a.  In Go
+ * a/b is a separate package, so there is no separator.
+ */
 static char joint_of(enum rule_language lang)
 {
 	switch (lang) {
@@ -152,7 +155,7 @@ static char joint_of(enum rule_language lang)
 	}
 }
 
-/* The length of the package around name[0..len), 0 if there is none. */
+/* The length of the package that contains name[0..len), 0 if there is none. */
 static size_t parent(const char *name, size_t len, char joint)
 {
 	while (joint && len > 1)
@@ -178,7 +181,7 @@ static bool list_has(const struct rule *list, const char *name, size_t len)
 	return false;
 }
 
-/* One grammar of modules: what TypeScript imports JavaScript does, too. */
+/* JavaScript and TypeScript import the same modules. */
 static bool same_modules(enum rule_language a, enum rule_language b)
 {
 	return a == b || (joint_of(a) == '/' && joint_of(b) == '/');
@@ -193,7 +196,7 @@ bool judge_was_asked(const struct judge *j, const char *name, size_t len)
 	for (size_t i = 0; i < j->n_asked; i++) {
 		size_t n = strlen(j->asked[i]);
 
-		/* Names of Python's packages do not tell small letters from capitals. */
+		/* Python package names are case-insensitive. */
 		if (n <= len && (n == len || name[n] == joint) &&
 		    (joint == '.' ? strncasecmp(j->asked[i], name, n) : strncmp(j->asked[i], name, n)) == 0)
 			return true;
@@ -201,7 +204,7 @@ bool judge_was_asked(const struct judge *j, const char *name, size_t len)
 	return false;
 }
 
-/* The allow-list that a module is missing from; NULL: there is none at this level, or it is in one. */
+/* The strictest allow-list without the module; NULL: this level has no allow-list, or the module is in one. */
 static const struct rule *missing_from(const struct judge *j, const char *name, size_t len)
 {
 	const struct rule *strictest = NULL, *list;
@@ -234,13 +237,16 @@ bool judge_module(struct judge *j, const char *name, size_t len, struct span whe
 	list = missing_from(j, name, len);
 	if (rules_find(j->rules, j->language, RULE_MEMBER_ALLOW, name, len))
 		rule = NULL;
-	/* A milder rule of its own does not excuse a module that is on no list, unless it was chosen: both are said. */
+	/*
+	 * A milder rule for a module does not excuse that it is in no allow-list, unless the rule is settled: both are
+	 * reported.
+	 */
 	missing = list && (!rule || (!rule->settled && rule->severity[j->level] < list->severity[j->level])) &&
 		  report_name(j, list, name, len, where);
 	return (rule && report_name(j, rule, name, len, where)) || missing;
 }
 
-/* ---- code within code ----------------------------------------------------------------------------------- */
+/* ---- nested code ---------------------------------------------------------------------------------------- */
 
 void judge_code(struct judge *j, enum inspect_kind kind, const char *text, size_t len, struct span where)
 {

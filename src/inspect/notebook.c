@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notebook.c - Python as notebooks have it: between its lines are commands (!ls), magics (%time f()) and questions (len?)
+ * notebook.c - Python in notebooks: between its lines are commands (!ls), magics (%time f()) and questions (len?)
  *
- * The kernel of a context makes calls of these lines (data/kernels/notebook.py), and only of those that are not valid
- * Python.  Here they are distinguished from Python by their position: at the beginning of a line, or behind the sign of
- * an assignment, outside of strings and brackets.  Commands are judged as commands, code behind a magic as code; then
- * they are blanked, byte by byte so that places stay, and the rest is Python as ever.  Inside of strings and brackets,
- * and behind a line that goes on, they are judged besides and stay: the kernel may see that otherwise.  An unknown
- * magic stays, and is a parse error.
+ * The kernel of a context translates these lines to calls (data/kernels/notebook.py), and only lines that are not valid
+ * Python.  Here they are distinguished from Python by their position: at the beginning of a line, or after the sign of
+ * an assignment, outside of strings and brackets.  Commands are judged as commands, code after a magic as code. They
+ * are then blanked, byte by byte so that offsets stay the same, and the rest is judged as Python.  Inside strings and
+ * brackets, and after a continued line, they are judged but also kept: the kernel may parse that differently.  An
+ * unknown magic is kept, and is a parse error.
  *
- * A text whose first line begins with "%%" is one magic's as a whole.
+ * If the first line begins with "%%", the whole text belongs to that magic.
  */
 #include <ctype.h>
 #include <string.h>
@@ -21,20 +21,20 @@
 #define NAME_MAX_BYTES 32
 #define COMMAND_MAX    (64 * KiB)
 
-/* What follows the name of a magic. */
+/* What follows the name of a magic: */
 enum use {
-	USE_NOTHING, /* nothing that would be run */
-	USE_CODE,    /* Python, maybe behind options */
+	USE_NOTHING, /* nothing that would be executed */
+	USE_CODE,    /* Python, optionally after options */
 	USE_COMMAND, /* a command */
-	USE_NAMED,   /* a command whose name is the magic's */
-	USE_FILE,    /* a file of Python, and its arguments */
-	USE_SHELL,   /* of a cell: a script of the shell */
-	USE_PYTHON,  /* a program of its own in Python */
-	USE_PROGRAM, /* the program that the line names has the cell as its input */
+	USE_NAMED,   /* a command whose name is that of the magic */
+	USE_FILE,    /* a Python file and its arguments */
+	USE_SHELL,   /* for a cell: a shell script */
+	USE_PYTHON,  /* a separate Python program */
+	USE_PROGRAM, /* a program, which gets the cell as its input */
 	USE_UNKNOWN,
 };
 struct magic {
-	const char *names; /* with a blank before and behind each */
+	const char *names; /* with a blank before and after each name */
 	enum use use;
 };
 static const struct magic line_magics[] = {
@@ -57,22 +57,22 @@ static const struct magic cell_magics[] = {
 
 struct notebook {
 	struct judge *j;
-	char *text; /* heap: what is left for Python */
+	char *text; /* allocated: the text that is left for Python */
 	size_t len;
-	/* At the beginning of a line: */
-	unsigned depth; /* of brackets */
-	char quote;     /* of a string that goes on; 0: there is none */
-	bool goes_on;   /* the line before ends with a backslash */
+	/* State at the beginning of a line: */
+	unsigned depth; /* number of open brackets */
+	char quote;     /* quote of a string that continues on this line; 0: none */
+	bool goes_on;   /* the previous line ends with a backslash */
 };
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------- */
 
 static bool is_name_byte(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* The magic of a name at this place; *ret is where it ends. */
+/* Looks up the magic named at this position; *ret is the end of the name. */
 static enum use find_magic(const struct magic *rows, size_t n, const char *text, size_t at, size_t end, size_t *ret)
 {
 	char name[NAME_MAX_BYTES + 3] = " ";
@@ -81,7 +81,7 @@ static enum use find_magic(const struct magic *rows, size_t n, const char *text,
 	while (at + len < end && is_name_byte(text[at + len]))
 		len++;
 	*ret = at + len;
-	/* Behind it Python has other signs: then it is a name of the program's. */
+	/* one of these after the name: an expression with a variable of the program */
 	if (len == 0 || len > NAME_MAX_BYTES || (*ret < end && strchr("([.=", text[*ret])))
 		return USE_UNKNOWN;
 	memcpy(name + 1, text + at, len);
@@ -99,7 +99,7 @@ static size_t skip_blanks(const char *text, size_t at, size_t end)
 	return at;
 }
 
-/* -n 10 -r3 -q: letters of timeit's and their numbers. */
+/* Skips options of timeit and their numbers: -n 10 -r3 -q */
 static size_t skip_options(const char *text, size_t at, size_t end)
 {
 	for (at = skip_blanks(text, at, end);
@@ -115,9 +115,9 @@ static size_t skip_options(const char *text, size_t at, size_t end)
 	return at;
 }
 
-/* ---- one line ----------------------------------------------------------------------------------------------------- */
+/* ---- one line ---------------------------------------------------------------------------------------- */
 
-/* Where the sign of a command or magic is; end: there is none.  is_value: an assignment is before it. */
+/* The position of the sign of a command or magic; end: there is none.  is_value: it follows an assignment. */
 static size_t find_sign(const char *text, size_t at, size_t end, bool *is_value)
 {
 	*is_value = false;
@@ -159,7 +159,7 @@ static void blank(struct notebook *n, size_t at, size_t end)
 			n->text[at] = ' ';
 }
 
-/* A value in its place, so that what is around it stays what it was. */
+/* Replaces the text by a value, so that the surrounding code stays valid. */
 static void blank_value(struct notebook *n, size_t at, size_t end)
 {
 	blank(n, at, end);
@@ -175,7 +175,7 @@ static void judge_run(struct notebook *n, size_t at, size_t end, struct span whe
 	judge_command(n->j, buf_str(&command), command.len, where);
 }
 
-/* What is behind it stays as the code that it is. */
+/* Blanks the magic and keeps the code after it. */
 static void blank_head(struct notebook *n, size_t sign, size_t code, size_t end, bool is_value)
 {
 	blank(n, sign, code);
@@ -185,7 +185,7 @@ static void blank_head(struct notebook *n, size_t sign, size_t code, size_t end,
 		n->text[sign + 1] = ';';
 }
 
-/* From the '%' on; false: it is none, or stays because it is inside of something. */
+/* sign: position of the '%'.  False: not a known magic, or kept because it is inside a string or brackets. */
 static bool take_magic(struct notebook *n, size_t sign, size_t end, bool is_value, bool is_inside)
 {
 	const struct span where = { (uint32_t)sign, (uint32_t)end };
@@ -227,7 +227,7 @@ static void take_command(struct notebook *n, size_t sign, size_t end)
 	judge_command(n->j, n->text + at, end - at, (struct span){ (uint32_t)sign, (uint32_t)end });
 }
 
-/* True: it was a line of the notebook's own. */
+/* True: it was a notebook line, and nothing of it is left for Python. */
 static bool take_line(struct notebook *n, size_t at, size_t end)
 {
 	bool is_value, is_inside = n->depth > 0 || n->quote || n->goes_on;
@@ -247,14 +247,14 @@ static bool take_line(struct notebook *n, size_t at, size_t end)
 	return true;
 }
 
-/* ---- strings and brackets ------------------------------------------------------------------------------------------- */
+/* ---- strings and brackets ---------------------------------------------------------------------------- */
 
 static bool is_triple(const char *text, size_t at, size_t end)
 {
 	return at + 2 < end && text[at + 1] == text[at] && text[at + 2] == text[at];
 }
 
-/* Behind a string that begins with the quotes at this place; one with three goes on over the end of its line. */
+/* Returns the end of the string that begins with the quotes at this position; with three quotes it may span lines. */
 static size_t skip_string(struct notebook *n, size_t at, size_t end, char quote, bool triple)
 {
 	for (; at < end; at++) {
@@ -291,7 +291,9 @@ static void scan_line(struct notebook *n, size_t at, size_t end)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- cells --------------------------------------------------------------------------------------------------------
+ */
 
 static size_t line_end(const struct notebook *n, size_t at)
 {
@@ -305,7 +307,7 @@ static void take_lines(struct notebook *n, size_t at)
 	while (at < n->len) {
 		size_t end = line_end(n, at), whole = end;
 
-		/* A command goes on behind a backslash; of Python each line is looked at. */
+		/* a backslash continues a command; Python is scanned line by line */
 		while (whole > at && whole < n->len && n->text[whole - 1] == '\\')
 			whole = line_end(n, whole + 1);
 		if (take_line(n, at, whole)) {
@@ -320,7 +322,7 @@ static void take_lines(struct notebook *n, size_t at)
 	inspect_python(n->j, n->text, n->len);
 }
 
-/* The head is %%NAME ...; the body begins behind its line. */
+/* The head is %%NAME ...; the body begins on the next line. */
 static void take_cell(struct notebook *n, size_t at, size_t end)
 {
 	const size_t body = end < n->len ? end + 1 : n->len;
@@ -337,13 +339,13 @@ static void take_cell(struct notebook *n, size_t at, size_t end)
 	case USE_PYTHON:
 		judge_code(n->j, INSPECT_PYTHON, text, n->len - body, where);
 		break;
-	case USE_PROGRAM: /* whatever it is: a shell is what is asked for as a rule */
+	case USE_PROGRAM: /* any program, usually a shell */
 		judge_command(n->j, n->text + rest, end - rest, (struct span){ (uint32_t)at, (uint32_t)end });
 		judge_code(n->j, INSPECT_SHELL, text, n->len - body, where);
 		break;
 	case USE_NOTHING:
 		break;
-	case USE_CODE: /* of timeit the line is code, too */
+	case USE_CODE: /* for timeit, the rest of the line is code, too */
 		rest = skip_options(n->text, rest, end);
 		if (strncmp(n->text + at, "%%timeit", strlen("%%timeit")) == 0)
 			judge_code(n->j, INSPECT_PYTHON, n->text + rest, end - rest,
@@ -356,7 +358,7 @@ static void take_cell(struct notebook *n, size_t at, size_t end)
 	}
 }
 
-/* The first line that says something. */
+/* The first line that is neither empty nor a comment. */
 static size_t first_line(const struct notebook *n)
 {
 	size_t at = 0;
@@ -371,7 +373,7 @@ static size_t first_line(const struct notebook *n)
 	return 0;
 }
 
-/* Code that is indented as a whole begins at the margin for the kernel. */
+/* The kernel removes the common indentation of a text: so does this. */
 static bool take_indented(const struct notebook *n, size_t first)
 {
 	size_t indent = skip_blanks(n->text, first, n->len) - first, at = 0;

@@ -16,7 +16,7 @@ static const char *read_source(void *payload, uint32_t at, TSPoint point UNUSED,
 	return *ret_len ? s->text + at : "";
 }
 
-/* Called every few hundred operations of the parser; true ends it. */
+/* Called every few hundred operations of the parser; true aborts it. */
 static bool is_late(TSParseState *state)
 {
 	return clock_now_ns() > *(const uint64_t *)state->payload;
@@ -31,7 +31,7 @@ TSTree *inspect_parse(struct judge *j, const TSLanguage *language, const char *t
 	TSParser *parser = ts_parser_new();
 	TSTree *tree = NULL;
 
-	/* A grammar of another ABI would be refused here: fail closed. */
+	/* A grammar with another ABI is refused here: fail closed. */
 	if (parser && ts_parser_set_language(parser, language))
 		tree = ts_parser_parse_with_options(parser, NULL, input, options);
 	if (!tree)

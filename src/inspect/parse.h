@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one way to tree-sitter: a parser that keeps the judge's deadline. */
+/* The only access to tree-sitter: a parser that keeps the judge's deadline. */
 #ifndef INSPECT_PARSE_H
 #define INSPECT_PARSE_H
 
@@ -13,7 +13,7 @@ const TSLanguage *tree_sitter_typescript(void);
 const TSLanguage *tree_sitter_tsx(void);
 const TSLanguage *tree_sitter_go(void);
 
-/* The tree of a text that inspect_bytes() made; ts_tree_delete() it.  NULL: reported already ("not-analysable"). */
+/* Parses a text from inspect_bytes(); the caller deletes the tree.  NULL: already reported (judge_unfinished()). */
 TSTree *inspect_parse(struct judge *j, const TSLanguage *language, const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that contain everything: "/", "/etc", "~", "/home/me".  Nobody intends to lose those. */
+/* Folders whose loss is a disaster: "/", "/etc", "~", "/home/me".  No program removes them on purpose. */
 #include "inspect/paths.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to path: decoding, folding of look-alikes, lexical resolution, and whether a string is a path at all. */
+/*
+ * Converts text to paths: decoding, folding of look-alikes, lexical resolution, and whether a string is a path at all.
+ */
 #include "inspect/paths.h"
 
 #include <ctype.h>
@@ -69,7 +71,7 @@ size_t path_percent_decode(const char *text, size_t len, char *dst)
 	return n;
 }
 
-/* One character, overlong forms included (that is the point); *used bytes.  Bytes that are no UTF-8 stand for themselves. */
+/* Decodes one character of *used bytes; accepts overlong forms on purpose.  An invalid byte stands for itself. */
 static uint32_t take_character(const char *s, size_t len, size_t *used)
 {
 	unsigned char lead = (unsigned char)s[0];
@@ -88,7 +90,7 @@ static uint32_t take_character(const char *s, size_t len, size_t *used)
 	return c;
 }
 
-/* What a character looks like, as ASCII; "" for the invisible ones. */
+/* The ASCII text that a character looks like; "" for an invisible one. */
 static const struct look_alike {
 	uint32_t first, last;
 	const char *ascii;
@@ -128,7 +130,7 @@ static size_t fold_character(const char *s, size_t len, char *dst, size_t *used)
 	return *used;
 }
 
-/* ".. " and "..;a=b" are ".." for some servers. */
+/* Some servers read ".. " and "..;a=b" as "..". */
 static size_t trim_component(const char *s, size_t len)
 {
 	size_t n = len;
@@ -171,7 +173,7 @@ size_t path_fold(const char *text, size_t len, char *dst, size_t size)
 struct output {
 	char *dst;
 	size_t n, size;
-	size_t floor; /* ".." at or below this leaves the base */
+	size_t floor; /* a ".." at or below this length leaves the base */
 	bool climbed;
 };
 
@@ -207,7 +209,7 @@ static void add_components(struct output *o, const char *s, size_t len)
 	}
 }
 
-/* What stands in front of a path and means a folder. */
+/* Prefixes of a path that stand for a folder. */
 static const struct prefix {
 	const char *text, *folder; /* NULL: the base */
 } prefixes[] = {
@@ -245,7 +247,7 @@ static const struct prefix *find_prefix(const char *text, size_t len)
 	return NULL;
 }
 
-/* "file:///x", "file://host/x", "file:/x": what is left is absolute.  The number of bytes to leave out. */
+/* "file:///x", "file://host/x", "file:/x": returns the length of the part before the absolute path. */
 static size_t url_prefix(const char *text, size_t len)
 {
 	static const char *const schemes[] = { "file:", "view-source:file:", "jar:file:", "url:file:", "local_file:" };
@@ -302,13 +304,13 @@ size_t path_resolve(const char *base, const char *text, size_t len, char *dst, s
 	return o.n;
 }
 
-/* A string that names something below one of these is a path; routes like "/api/users" and "/dev" are none. */
+/* A string that names something below one of these is a path; routes like "/api/users" and "/dev" are not. */
 static const char *const root_folders[] = {
 	"etc",   "proc", "sys", "dev",  "root", "home",  "var",  "boot",   "run",    "usr",       "opt", "mnt",
 	"media", "srv",  "bin", "sbin", "lib",  "Users", "host", "hostfs", "rootfs", "workspace", "tmp",
 };
 
-/* Names that mean a secret wherever they stand. */
+/* Names of secrets, in any folder. */
 static const char *const telling_names[] = {
 	".env",          ".env.*",          ".ssh/",
 	".aws/",         ".gnupg/",         ".kube/",
@@ -335,7 +337,10 @@ static bool in_root_folder(const char *text, size_t len)
 	return false;
 }
 
-/* "/home/<name>", "/run/:id", "/media?size=2": the place of a web server.  Nobody names files so below these. */
+/*
+ * "/home/<name>", "/run/:id", "/media?size=2": routes of a web server.  File names do not look like that in these
+ * folders.
+ */
 static bool is_route(const char *text, size_t len)
 {
 	static const char *const never[] = { "/etc/", "/proc/", "/sys/", "/root/", "/dev/" };
@@ -369,7 +374,7 @@ static bool has_telling_name(const char *text, size_t len)
 	return false;
 }
 
-/* A word without white space that has any of the characters that a path worth judging has. */
+/* True for a word without white space that contains a character typical of paths worth judging. */
 static bool may_be_path(const char *text, size_t len)
 {
 	bool telling = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges a path the way the careless reader of it might understand it.
+ * Judges a path in every way that a careless receiver might read it.
  *
  * It is unknown how often the receiver of a path decodes it, so every reading is judged: the bytes as they are, then
  * with look-alikes folded (backslashes, fullwidth and overlong forms, invisible characters), then once more after each
@@ -10,13 +10,13 @@
  * A reading is resolved lexically (".", "..", "~", "$HOME") against the workspace into an absolute path, compared with
  * the globs of the rules (kind: path), and then with the boundary: the workspace and a few places that every program
  * may use.  A relative path that climbs out of the workspace is also compared as if it had reached the root, because
- * the depth at which it is used is unknown.  Symbolic links cannot be judged here: at run time the same boundary is
- * kept with openat2.
+ * the depth at which it is used is unknown.  Symbolic links cannot be judged here: at run time openat2 enforces the
+ * same boundary.
  *
- * Globs: "*" and "?" stop at a slash, letters match in either case, a leading "!" makes an exception.
+ * Globs: "*" and "?" stop at a slash, case is ignored, a leading "!" makes an exception.
  *	name		the last component		dir/		a component, and all below it
  *	a/b		the last components		/a/b  /a/	from the root
- *	~/a  ~/a/	in anybody's home
+ *	~/a  ~/a/	below any user's home folder
  */
 #include "inspect/judge.h"
 
@@ -27,20 +27,20 @@
 
 #define DECODE_ROUNDS_MAX 6
 
-/* Places outside the workspace that programs may use; below them everything, too. */
+/* Places outside the workspace that programs may use, including everything below them. */
 static const char *const open_places[] = {
 	"/workspace",  "/tmp",        "/mnt/data",   "/var/tmp",     "/dev/null",
 	"/dev/zero",   "/dev/full",   "/dev/random", "/dev/urandom", "/dev/stdin",
 	"/dev/stdout", "/dev/stderr", "/dev/tty",    "/dev/fd",      "/dev/shm",
 };
 
-/* Not tolower(): this runs for every rule and must not ask for a locale. */
+/* Not tolower(): this runs for every rule and must not look up the locale. */
 static inline char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* One component (or any text without slashes) against one glob without slashes; linear in time times stars. */
+/* Matches one component (or any text without slashes) against one glob without slashes; linear in time times stars. */
 static bool glob_component(const char *glob, size_t glob_len, const char *text, size_t len)
 {
 	size_t g = 0, t = 0, star = SIZE_MAX, mark = 0;
@@ -71,7 +71,9 @@ static size_t component_len(const char *s, size_t len)
 	return slash ? (size_t)(slash - s) : len;
 }
 
-/* Component by component from the left.  Returns how many bytes of text the glob covers, or SIZE_MAX. */
+/*
+ * Matches component by component from the left.  Returns the number of bytes of text that the glob covers, or SIZE_MAX.
+ */
 static size_t glob_front(const char *glob, size_t glob_len, const char *text, size_t len)
 {
 	size_t at = 0;
@@ -99,7 +101,7 @@ static bool glob_at(const char *glob, size_t glob_len, bool below, const char *t
 	return covered != SIZE_MAX && (covered == len || below);
 }
 
-/* Where "/home/u/rest", "/root/rest" or "/Users/u/rest" has its rest; NULL: in nobody's home. */
+/* Returns "rest" of "/home/u/rest", "/root/rest" or "/Users/u/rest"; NULL: the path is not below a home folder. */
 static const char *below_home(const char *path, size_t len)
 {
 	static const char *const homes[] = { "/root", "/home/*", "/Users/*", "/var/root" };
@@ -113,7 +115,7 @@ static const char *below_home(const char *path, size_t len)
 	return NULL;
 }
 
-/* Most globs fail at their first letter.  path is not empty behind its slashes, except for "/" itself. */
+/* Quick test: most globs fail at their first character.  path is not empty after its slashes, except for "/" itself. */
 static bool first_fits(const char *glob, char c)
 {
 	return glob[0] == '*' || glob[0] == '?' || lower(glob[0]) == lower(c);
@@ -157,7 +159,10 @@ static bool rule_covers(const struct rule *rule, const char *path, size_t len)
 	return covered;
 }
 
-/* A rule that was chosen to allow is one, too: the path is judged by it, and by no rule behind it. */
+/*
+ * The first rule that covers the path.  A rule that was set to allow by name counts: it decides, and later rules do not
+ * apply.
+ */
 static const struct rule *sensitive(const struct judge *j, const char *path, size_t len)
 {
 	const struct rule *rule;
@@ -188,14 +193,14 @@ static bool is_open_place(const char *workspace, const char *path, size_t len)
 
 struct verdict {
 	char workspace[PATH_READING_MAX];
-	const struct rule *rule;     /* the sensitive one */
-	char name[PATH_READING_MAX]; /* of the reading that was found wanting */
+	const struct rule *rule;     /* the rule that matched */
+	char name[PATH_READING_MAX]; /* the reading that led to the finding */
 	bool outside;
 	bool climbs;
-	bool within; /* rule was met inside the workspace */
+	bool within; /* the path that matched `rule` is inside the workspace */
 };
 
-/* What the caller calls the workspace, as an absolute path without detours; never empty. */
+/* The caller's name of the workspace as an absolute, normalized path; never empty. */
 static void resolve_workspace(const struct judge *j, char *dst, size_t size)
 {
 	const char *name = j->workspace && j->workspace[0] ? j->workspace : "/workspace";
@@ -227,7 +232,7 @@ static void judge_reading(const struct judge *j, const char *reading, size_t len
 	v->climbs |= climbs && outside;
 }
 
-/* All readings of the text; false: decoding had no end. */
+/* Judges all readings of the text; false: decoding did not end. */
 static bool judge_readings(const struct judge *j, const char *text, size_t len, struct verdict *v)
 {
 	char reading[PATH_READING_MAX];
@@ -278,7 +283,10 @@ static bool has_control(const char *text, size_t len)
 	return false;
 }
 
-/* In code a path is one string among many, and what opens it is judged by itself: the checks have other severities. */
+/*
+ * In code a path is one string among many, and the functions that open it are judged as well: other checks apply, with
+ * other severities.
+ */
 void judge_path(struct judge *j, const char *text, size_t len, struct span where)
 {
 	bool alone = j->language == RULE_PATH;
@@ -303,7 +311,7 @@ void judge_path(struct judge *j, const char *text, size_t len, struct span where
 	resolve_workspace(j, v.workspace, sizeof(v.workspace));
 	if (!judge_readings(j, text, len, &v))
 		(void)judge_check(j, "path-encoding", where, "the path");
-	/* What is secret by its name is judged by a check of the same name, if the code finds it in its own workspace. */
+	/* Inside its own workspace, code gets the check with the rule's id, if there is one, in place of the rule. */
 	if (v.rule && v.within && rules_find(j->rules, j->language, RULE_CHECK, v.rule->id, strlen(v.rule->id)))
 		(void)judge_check(j, v.rule->id, where, "%s", v.name);
 	else if (v.rule)

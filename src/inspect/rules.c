@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of rules in force.  The built-in ones are constant tables with their index made at build time: a set of
- * only those is a struct that points to them.  A user's file makes a new table of both on the heap.
+ * The set of rules in force.  The built-in ones are constant tables with an index made at build time; a set of only
+ * those is a struct that points to them.  For a user's file, a new table of both is built on the heap.
  */
 #include "inspect/rules.h"
 
@@ -20,7 +20,7 @@
 
 struct rule_set {
 	struct rule_table table;
-	/* Not NULL: what `table` points to is on the heap. */
+	/* NULL: `table` points to constants; otherwise to the heap */
 	struct rule *row;
 	void *entry, *slot;
 	struct rule_list file[USER_FILES_MAX];
@@ -75,9 +75,9 @@ const struct rule *rules_by_id(const struct rule_set *set, const char *id)
 	return NULL;
 }
 
-/* ---- look-up -------------------------------------------------------------------------------------------- */
+/* ---- lookup --------------------------------------------------------------------------------------------- */
 
-/* Where "a.b.c" may be cut so that "a.b.*" is tried: module paths have slashes too. */
+/* True where "a.b.c" may be cut so that "a.b.*" is tried: module paths also have slashes. */
 static bool is_joint(enum rule_kind kind, char c)
 {
 	return c == '.' || (kind == RULE_MODULE && c == '/');
@@ -152,7 +152,7 @@ static struct rule *find_row(struct rule *row, size_t n, const char *id)
 	return NULL;
 }
 
-/* The nearest id, as the end of a sentence. */
+/* A hint that names the most similar id, for the end of a sentence. */
 static const char *suggest_id(const struct rule_set *set, const char *id, char *dst, size_t size)
 {
 	AUTO_FREE const char **ids = calloc(set->table.n + 1, sizeof(*ids));
@@ -229,7 +229,7 @@ int rules_adjusted(const struct rule_set *set, const struct rule_choices *choice
 	return rc;
 }
 
-/* ---- files of users ------------------------------------------------------------------------------------- */
+/* ---- users' files ----------------------------------------------------------------------------------------- */
 
 static int read_file(const char *path, struct buf *text, struct brig_error *err)
 {
@@ -276,7 +276,7 @@ static const char *const *join(struct rule_list *list, const char *const *a, siz
 	return all;
 }
 
-/* The rule is the file's from here on, so that the examples of both are run. */
+/* Adds the names and examples.  The rule then counts as one of the file, so that all its examples are run. */
 static int extend(const struct rule_set *set, struct rule_list *list, const struct rule *by, struct rule *row, size_t n,
 		  struct brig_error *err)
 {
@@ -299,7 +299,7 @@ static int extend(const struct rule_set *set, struct rule_list *list, const stru
 	return 0;
 }
 
-/* The old rules without those that the file replaces, then the file's; at last those that it extends. */
+/* Order: the old rules that the file does not replace, then the file's.  Extensions are applied last. */
 static int merge(const struct rule_set *set, struct rule_list *list, struct rule **ret, size_t *ret_n,
 		 struct brig_error *err)
 {
@@ -332,7 +332,7 @@ static void take_table(struct rule_set *set, const struct rule_table *table, str
 	drop_table(set);
 	set->table = *table;
 	set->row = row;
-	/* rule_table_build() made these two; the table shows them as constants. */
+	/* Both are heap memory of rule_table_build(); the table has const pointers to them. */
 	memcpy(&set->entry, &table->entry, sizeof(set->entry));
 	memcpy(&set->slot, &table->slot, sizeof(set->slot));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file of rules: YAML events in, rules out.  Used at build time for data/rules and at run time for a user's file.
+ * Reads one rule file: YAML events in, rules out.  Used at build time for data/rules and at run time for users' files.
  *
- * libyaml's events are used, never its documents, so nothing can be expanded; anchors, aliases and tags are refused.
- * The first error ends the reading: a rule file is a safety mechanism, and half of one is none.
+ * Only libyaml's events are used, never its documents, so nothing can be expanded; anchors, aliases and tags are
+ * refused. Reading stops at the first error: rules are a safety mechanism, so a file is loaded as a whole or not at
+ * all.
  */
 #include "inspect/rules_internal.h"
 
@@ -30,7 +31,7 @@ const char *const rule_kind_name[] = {
 static_assert(ARRAY_LEN(rule_language_name) == RULE_LANGUAGE_COUNT, "rule_language_name[] misses one");
 static_assert(ARRAY_LEN(rule_kind_name) == RULE_KIND_COUNT, "rule_kind_name[] misses one");
 
-/* ---- memory: blocks in a chain, freed together ---------------------------------------------------------- */
+/* ---- memory: a chain of blocks, freed together ------------------------------------------------------------ */
 
 struct rule_memory {
 	struct rule_memory *next;
@@ -64,7 +65,7 @@ void rule_list_release(struct rule_list *list)
 
 struct reader {
 	yaml_parser_t parser;
-	yaml_event_t event; /* the current one */
+	yaml_event_t event; /* the current event */
 	const char *name;
 	struct rule_list *out;
 	struct brig_error *err;
@@ -75,7 +76,7 @@ static unsigned line_here(const struct reader *r)
 	return (unsigned)r->event.start_mark.line + 1;
 }
 
-/* A foreign word, fit for a message. */
+/* A word of the file, made safe for a message. */
 static const char *shown(const char *word, char dst[64])
 {
 	size_t n = 0;
@@ -141,7 +142,7 @@ static int next(struct reader *r)
 	return 0;
 }
 
-/* The current event as a string that lives as long as the list.  NULL: complained. */
+/* The current event as a string that lives as long as the list.  NULL: an error was reported. */
 static const char *text_here(struct reader *r, const char *what, size_t max)
 {
 	const char *s = (const char *)r->event.data.scalar.value;
@@ -176,7 +177,7 @@ typedef int (*read_fn)(struct reader *r, struct rule *rule, const struct field *
 struct field {
 	const char *name;
 	read_fn read;
-	size_t at, at_count; /* into struct rule, for texts and lists of them */
+	size_t at, at_count; /* offsets in struct rule, for strings and lists of strings */
 	size_t max, max_count;
 };
 
@@ -206,14 +207,14 @@ static int read_id(struct reader *r, struct rule *rule, const struct field *f)
 	return 0;
 }
 
-/* The id of a rule that is there already, which gets more names. */
+/* The id of an existing rule, which gets more names. */
 static int read_extend(struct reader *r, struct rule *rule, const struct field *f)
 {
 	rule->extends = true;
 	return read_id(r, rule, f);
 }
 
-/* Reads "[a, b]" or one word into a list on the heap of the rules. */
+/* Reads "[a, b]" or one word into a list in the rules' memory. */
 static int read_list(struct reader *r, struct rule *rule, const struct field *f)
 {
 	AUTO_FREE const char **item = calloc(f->max_count, sizeof(*item));
@@ -383,7 +384,10 @@ static_assert(ARRAY_LEN(fields) == FIELD_COUNT, "fields[] misses one");
 #define ALWAYS (BIT(ID) | BIT(LANGUAGES) | BIT(KIND) | BIT(NAMES))
 #define SPOKEN (ALWAYS | BIT(SEVERITY) | BIT(MESSAGE) | BIT(REMEDY))
 #define PROVEN (SPOKEN | BIT(MATCH) | BIT(NO_MATCH))
-/* An exception speaks through what it silences; a check's examples may not fit one line, so they are optional. */
+/*
+ * An exception needs no message, because the rule that it silences has one; a check's examples may not fit on one line,
+ * so they are optional.
+ */
 static const unsigned wanted[RULE_KIND_COUNT] = {
 	[RULE_MODULE] = PROVEN,    [RULE_MODULE_ALLOW] = PROVEN, [RULE_BUILTIN] = PROVEN, [RULE_ATTRIBUTE] = PROVEN,
 	[RULE_MEMBER] = PROVEN,    [RULE_MEMBER_ALLOW] = ALWAYS, [RULE_COMMAND] = PROVEN, [RULE_COMMAND_ALLOW] = ALWAYS,
@@ -523,7 +527,10 @@ static unsigned line_of_byte(const char *text, size_t at)
 	return line;
 }
 
-/* Directives serve tags, which are refused, and libyaml takes quadratic time over many of them. */
+/*
+ * Refuses YAML directives: they are only of use with tags, which are refused, and libyaml takes quadratic time for many
+ * of them.
+ */
 static int check_bytes(struct reader *r, const char *text, size_t len)
 {
 	size_t good = str_utf8_prefix(text, len);

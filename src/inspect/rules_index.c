@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index over all names of all rules: built by the generator for the built-in ones, here for a user's. */
+/* The index over all names of all rules: made by the generator for the built-in ones, here for those of users. */
 #include "inspect/rules_internal.h"
 
 #include <string.h>
 
-/* FNV-1a: names are short, and there is nothing to gain from collisions in a table of one's own rules. */
+/* FNV-1a: names are short, and the author of rules gains nothing from collisions in the own table. */
 uint32_t rule_hash(enum rule_language lang, enum rule_kind kind, const char *name, size_t len)
 {
 	uint32_t h = 2166136261u;
@@ -34,7 +34,7 @@ const struct rule_entry *rule_table_find(const struct rule_table *t, enum rule_l
 	return NULL;
 }
 
-/* Within a kind the order stays: a user's rules come behind the built-in ones. */
+/* Stable: within a kind, users' rules come after the built-in ones. */
 static bool sort_by_kind(struct rule *row, size_t n)
 {
 	struct rule *sorted = malloc((n + 1) * sizeof(*sorted));
@@ -51,7 +51,7 @@ static bool sort_by_kind(struct rule *row, size_t n)
 	return true;
 }
 
-/* Commands and paths are told apart by patterns, allow-lists by level: there one name in two rules is fine. */
+/* Commands and paths are distinguished by patterns, allow-lists by level: two rules may have the same name. */
 static bool names_are_unique(enum rule_kind kind)
 {
 	switch (kind) {

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loader, the index and the build-time generator (tools/gen-rules.c) share. */
+/* Shared by the loader, the index and the build-time generator (tools/gen-rules.c). */
 #ifndef INSPECT_RULES_INTERNAL_H
 #define INSPECT_RULES_INTERNAL_H
 
 #include "inspect/rules.h"
 
 #define RULES_FILE_MAX    (1 * MiB)
-#define RULES_ROWS_MAX    1024 /* in one file */
+#define RULES_ROWS_MAX    1024 /* per file */
 #define RULE_NAMES_MAX    1024
 #define RULE_EXAMPLES_MAX 64
-#define RULE_NAME_LEN     127 /* what fits into struct finding */
+#define RULE_NAME_LEN     127 /* fits into struct finding */
 #define RULE_ID_LEN       47
-#define RULE_MESSAGE_LEN  160 /* leaves room for the name in front */
+#define RULE_MESSAGE_LEN  160 /* leaves room for the name before it */
 #define RULE_REMEDY_LEN   239
 #define RULE_EXAMPLE_LEN  4096
 
-/* Rules as a file states them.  Everything hangs on `memory`: one free for all. */
+/* Rules as written in a file.  `memory` owns all their data, which is freed at once. */
 struct rule_list {
 	struct rule *row;
 	size_t n, cap;
 	struct rule_memory *memory;
 };
 
-/* Memory that lives as long as the list; NULL: none left. */
+/* Memory that lives as long as the list; NULL: no memory. */
 void *rule_list_keep(struct rule_list *list, size_t size);
-/* rules_file.c.  The first thing wrong ends it: -BRIG_E_POLICY and "name:line: why". */
+/* rules_file.c.  Stops at the first error: -BRIG_E_POLICY and "name:line: why". */
 int rule_list_parse(const char *name, const char *text, size_t len, struct rule_list *ret, struct brig_error *err);
 void rule_list_release(struct rule_list *list);
 
-/* One name of one rule in one language.  Numbers only: every start of the program would have to adjust a pointer. */
+/* One name of one rule in one language.  No pointers: they would have to be relocated at every start of the program. */
 struct rule_entry {
 	uint32_t hash;
-	uint16_t rule; /* its row */
-	uint16_t name; /* which of the rule's names */
+	uint16_t rule; /* index of its row */
+	uint16_t name; /* index in the rule's names */
 	uint8_t language, kind;
 };
 

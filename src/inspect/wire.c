@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-/* A terminated text that is fit to be shown. */
+/* True for a NUL-terminated text that is safe to show. */
 static bool is_sound_text(const char *text, size_t size)
 {
 	size_t len = strnlen(text, size);
@@ -23,7 +23,7 @@ static bool is_sound(const struct finding *f, size_t text_len)
 	uint32_t severity;
 	unsigned char network;
 
-	/* An enum that holds no value of its own must not even be read as one. */
+	/* An invalid value must not even be read as an enum. */
 	memcpy(&severity, &f->severity, sizeof(severity));
 	memcpy(&network, &f->network, sizeof(network));
 	return severity > SEVERITY_NONE && severity < SEVERITY_COUNT && network <= 1 && f->span.start <= f->span.end &&
@@ -41,7 +41,7 @@ static bool is_sound_header(const struct wire_header *h, size_t body)
 		return false;
 	if (h->status != WIRE_DONE)
 		return h->n == 0 && body == 0;
-	/* Something is dropped only when the list is full. */
+	/* Findings are dropped only if the list is full. */
 	return body == h->n * sizeof(struct finding) && (h->dropped == 0 || h->n == FINDINGS_MAX) &&
 	       (h->n > 0) == (h->worst > SEVERITY_NONE);
 }
@@ -55,7 +55,7 @@ static bool rows_are_sound(const struct finding *row, const struct wire_header *
 			return false;
 		worst = row[i].severity > worst ? row[i].severity : worst;
 	}
-	/* The worst one is never dropped. */
+	/* The worst finding is never dropped. */
 	return worst == h->worst;
 }
 

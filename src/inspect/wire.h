@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the confined worker sends: a header, then its findings as they are in memory (both ends are one program). The
- * receiver trusts nothing: length, counts, ranges, terminators and characters are checked before use.
+ * The answer of a confined worker: a header, then its findings in their memory layout (both ends are one program). The
+ * receiver checks everything before use: length, counts, ranges, terminators and characters.
  *
- * What a worker that was there first is sent: the request, flat (wire_ask.c).
+ * The request to a pre-forked worker is one flat message (wire_ask.c).
  */
 #ifndef INSPECT_WIRE_H
 #define INSPECT_WIRE_H
@@ -20,23 +20,26 @@ enum wire_status { WIRE_DONE, WIRE_NO_MEMORY, WIRE_NOT_CONFINED, WIRE_STATUS_COU
 struct wire_header {
 	uint32_t magic;
 	uint32_t status;
-	int32_t sys;      /* errno of WIRE_NOT_CONFINED */
-	uint32_t n;       /* findings that follow; only with WIRE_DONE */
-	uint32_t worst;   /* also of those that were dropped */
+	int32_t sys;      /* errno for WIRE_NOT_CONFINED */
+	uint32_t n;       /* number of findings that follow; only with WIRE_DONE */
+	uint32_t worst;   /* includes dropped findings */
 	uint32_t dropped; /* at most UINT32_MAX */
 };
 
-/* True: bytes are one sound message about a text of text_len bytes; *ret has its findings (WIRE_DONE), heap.
- * False: not sound, or no memory (*ret_no_memory). */
+/*
+ * True: the bytes are one valid message about a text of text_len bytes; *ret has its findings (WIRE_DONE), allocated.
+ * False: invalid, or no memory (*ret_no_memory).
+ */
 bool wire_decode(const void *bytes, size_t len, size_t text_len, struct wire_header *ret_header, struct findings *ret,
 		 bool *ret_no_memory);
-/* Whether the answer that begins with these bytes has all that its header announces. */
+/* True if the answer that begins with these bytes is as long as its header says. */
 bool wire_is_whole(const void *bytes, size_t len);
 
-#define WIRE_ASK_MAX  (64 * KiB) /* goes into a socket's buffer at once; who asks for more waits longer anyway */
+/* fits into a socket's buffer at once; inspecting a longer text takes longer than a fork anyway */
+#define WIRE_ASK_MAX  (64 * KiB)
 #define WIRE_ASK_HEAD (11 * sizeof(uint32_t))
 
-/* A request taken apart.  It points into the bytes that it was read from, and to itself. */
+/* A decoded request.  It points into the bytes that it was read from, and to itself. */
 struct wire_ask {
 	struct inspect_request req;
 	struct setting_list allowed;
@@ -45,9 +48,9 @@ struct wire_ask {
 
 /* Appends the request to out; false: longer than WIRE_ASK_MAX, or no memory. */
 bool wire_ask_encode(const struct inspect_request *req, struct buf *out);
-/* How long the message is that begins with these WIRE_ASK_HEAD bytes; 0: it is none. */
+/* The length of the message that begins with these WIRE_ASK_HEAD bytes; 0: invalid. */
 size_t wire_ask_size(const void *head);
-/* True: the bytes are one sound request.  False: not sound, or no memory.  wire_ask_release() in both cases. */
+/* True: the bytes are one valid request.  False: invalid, or no memory.  Call wire_ask_release() in both cases. */
 bool wire_ask_decode(const void *bytes, size_t len, struct wire_ask *ret);
 void wire_ask_release(struct wire_ask *ask);
 

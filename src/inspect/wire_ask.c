@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request as one flat message: numbers, then the texts behind each other, each with the length that the head says.
+ * A request as one flat message: numbers, then the strings one after the other, each with the length given in the head.
  *
  *	head | workspace NUL | allowed commands, each NUL | asked modules, each NUL | text
  *
- * The reader takes no number on trust, and what it accepts it would write the same (tests/fuzz/fuzz_inspect_ask.c).
+ * The reader checks every number, and encoding a decoded message yields the same bytes (tests/fuzz/fuzz_inspect_ask.c).
  */
 #include <assert.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct ask_head {
 	uint32_t magic;
 	uint32_t kind, level, asked_kind;
 	uint32_t flags;
-	uint32_t workspace_len; /* with its NUL; 0: none is named */
+	uint32_t workspace_len; /* including its NUL; 0: no workspace is named */
 	uint32_t n_allowed, allowed_len;
 	uint32_t n_asked, asked_len;
 	uint32_t text_len;
@@ -57,7 +57,7 @@ bool wire_ask_encode(const struct inspect_request *req, struct buf *out)
 			      .asked_len = (uint32_t)asked_len,
 			      .text_len = (uint32_t)text_len };
 
-	/* Each by itself first: their sum cannot overflow then, and none was cut off above. */
+	/* Checks each length first: their sum cannot overflow then.  None was truncated above. */
 	if (workspace_len > WIRE_ASK_MAX || asked_len > WIRE_ASK_MAX || text_len > WIRE_ASK_MAX ||
 	    sizeof(h) + workspace_len + allowed_len + asked_len + text_len > WIRE_ASK_MAX)
 		return false;
@@ -96,7 +96,7 @@ static bool is_sound_head(const struct ask_head *h)
 	       (h->flags & ASK_HAS_ALLOWED || (h->allowed_len == 0 && h->n_allowed == 0));
 }
 
-/* Whether len bytes are exactly n terminated strings. */
+/* True if len bytes are exactly n NUL-terminated strings. */
 static bool are_strings(const char *bytes, size_t len, size_t n)
 {
 	size_t ends = 0;

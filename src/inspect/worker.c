@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confined worker.  Parsers are big tables of generated C fed with hostile text, so the text is inspected in a
- * child that has nothing to lose: one pipe to answer through, no other descriptor, no signal handler, own limits, and a
+ * The confined worker.  Parsers are big tables of generated C that read hostile text, so the text is inspected in a
+ * child without privileges: one pipe for its answer, no other descriptor, no signal handler, its own limits, and a
  * filter (data/syscalls/inspect.list) that leaves it memory, read(), write() and exit().
  *
  *	caller					worker
@@ -9,19 +9,20 @@
  *	  poll the pipe until the answer is whole   inspect_text()
  *	  or the deadline; SIGKILL, waitid  <-----  header and findings, _exit
  *
- * A caller with many texts keeps workers that have done the first line before the text is there (inspectors.c); if one of
- * those dies without an answer the text is read again as above.
+ * A caller with many texts keeps workers that have done the first line before there is a text (inspectors.c).  If such
+ * a worker dies without an answer, the text is inspected again as above.
  *
- *   RULE W1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
- *   RULE W2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
- *   RULE W3  A worker that dies, is killed or sends an unsound message yields one CRITICAL finding, never none.
+ *   RULE W1  Whatever the worker does, the caller continues within WALL_MAX_NS.
+ *   RULE W2  Without limits and filter nothing is inspected: the worker reports that, and the caller gets an error.
+ *   RULE W3  A worker that dies, is killed or sends an invalid message yields one finding, never an empty result,
+ *            unless the policy allows that check by name.
  *
  * glibc's fork() is used and no bare clone(), because the worker needs malloc() even when the caller has threads. So
  * the child has the exit signal SIGCHLD: a caller with a handler for it sees one signal more.  The child is reaped
  * through its pidfd; if the caller's own wait() was faster, that does no harm.
  *
- * A worker that was taken over can lie ("nothing found").  That is as bad as having no inspection, and no worse:
- * the cell is the wall.
+ * A worker that a text has taken over can lie ("nothing found").  That is as bad as having no inspection, and no worse:
+ * the security boundary is the cell.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -45,11 +46,12 @@
 #include "sys/seccomp.h"
 
 #define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and freeing its memory takes time, too: 2 s in all */
-#define DEATH_NS     (10 * NS_PER_SEC)  /* what was killed is dead long before */
+#define DEATH_NS     (10 * NS_PER_SEC)  /* upper bound for the death of a killed worker */
 #define CPU_MAX_SEC  2
 #define MEMORY_EXTRA (400 * MiB)
-#define REST_NS      (12 * NS_PER_MS) /* most runs are over by then: to die takes the cpu of who answers */
-#define STACK_MAX    (128 * MiB) /* the parser frees its own stack recursively, one frame per token that is still open */
+/* most callers have used the answer by then: exiting needs cpu time that they need */
+#define REST_NS   (12 * NS_PER_MS)
+#define STACK_MAX (128 * MiB) /* the parser frees its own stack recursively, one frame per open token */
 
 /* ---- the worker ----------------------------------------------------------------------------------------- */
 
@@ -69,10 +71,10 @@ int worker_confine(int fd, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* The signal is for a death after it was asked for. */
+	/* If the parent died before prctl(), the signal never comes. */
 	if (getppid() != parent)
 		_exit(1);
-	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
+	/* AddressSanitizer makes system calls that the filter denies; only the plain build is used in production. */
 	return SANITIZED ? 0 : seccomp_install(seccomp_filter_inspect());
 }
 
@@ -83,7 +85,7 @@ static void answer(const struct wire_header *h, const struct findings *f)
 		(void)fd_write_all(0, f->row, h->n * sizeof(*f->row));
 }
 
-/* By the only call to wait with that the filter has. */
+/* Sleeps with futex(), the only waiting call that the filter allows. */
 static void rest(void)
 {
 	const struct timespec pause = { .tv_nsec = REST_NS };
@@ -183,8 +185,9 @@ static int start(const struct rule_set *rules, const struct inspect_request *req
 }
 
 /*
- * One whole answer, or all that comes up to the end of the pipe; false: too late.  A caller that comes late still gets
- * what is there.  The worker's end is not waited for: its memory takes as long to go as a small text takes to be read.
+ * Reads one whole answer, or everything up to the end of the pipe; false: too late.  A caller that polls after the
+ * deadline still gets an answer that is there.  Does not wait for the worker's exit: freeing its memory takes as long
+ * as inspecting a small text.
  */
 static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t *ret_len)
 {
@@ -202,7 +205,7 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 		n = read(fd, bytes + *ret_len, size - *ret_len);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) /* a socket whose other end died with the text unread says so */
+		if (n <= 0) /* a socket reports ECONNRESET if the peer died before it read the request */
 			return n == 0 || errno == ECONNRESET;
 		*ret_len += (size_t)n;
 		if (wire_is_whole(bytes, *ret_len) || *ret_len == size)
@@ -211,8 +214,8 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 }
 
 /*
- * After its answer the worker is of no more use, whatever it is doing.  Returns how it ended, in words; of one that is
- * not our child only its answer is known.
+ * Kills and reaps the worker, which is no longer needed after its answer.  Returns the way it ended, in words; for a
+ * worker that is not our child this is unknown.
  */
 static const char *finish(struct worker *w, bool in_time)
 {
@@ -223,7 +226,7 @@ static const char *finish(struct worker *w, bool in_time)
 		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
 	else if (w->pid > 0)
 		(void)kill(w->pid, SIGKILL);
-	if (w->is_ours && w->pid_fd >= 0) /* gives way, where the next call would wait */
+	if (w->is_ours && w->pid_fd >= 0) /* waits without blocking other tasks of the thread, which waitid() would */
 		(void)proc_await(w->pid_fd, clock_now_ns() + DEATH_NS);
 	if (w->is_ours)
 		do
@@ -239,7 +242,10 @@ static const char *finish(struct worker *w, bool in_time)
 	return "the parser ended without an answer: too much memory or time, somebody killed it, or a bug of ours";
 }
 
-/* late: time or memory ran out, as they may with a long text; otherwise something is wrong with the text or with us. */
+/*
+ * Reports a finding for an inspection without a result.  late: time or memory ran out, as may happen with a long text;
+ * otherwise the text or brig is at fault.
+ */
 static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, bool late, const char *why,
 		      struct findings *ret, struct brig_error *err)
 {
@@ -257,7 +263,7 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 
 	rule = rules_find(rules, j.language, RULE_CHECK, check, strlen(check));
 	if (rule && rule->chosen && rule_severity(rule, req->level) == SEVERITY_NONE) {
-		*ret = found; /* permitted by name */
+		*ret = found; /* allowed by name */
 		return 0;
 	}
 	if (!judge_check(&j, check, (struct span){ 0, 0 }, "%s", why) || j.out_of_memory || !found.row) {
@@ -298,9 +304,9 @@ int inspect_begin(struct inspectors *from, const struct rule_set *rules, const s
 }
 
 /*
- * One whole answer, or what there is of it; false: too late.  A spare worker that exits without a complete one may have
- * been killed, or died with its parent: then the text is inspected once more, by a worker of our own, in the remaining
- * time.
+ * Reads one whole answer, or the part of it that was sent; false: too late.  A spare worker that exits without a
+ * complete answer may have been killed, or died with its parent: then the text is inspected once more, by a worker of
+ * our own, in the remaining time.
  */
 static bool await_answer(struct inspect_job *job, char *bytes, size_t size, size_t *ret_len)
 {
@@ -312,7 +318,7 @@ static bool await_answer(struct inspect_job *job, char *bytes, size_t size, size
 	(void)finish(&job->worker, true);
 	job->worker = WORKER_NONE;
 	if (start(job->rules, &job->req, &job->worker, &err) < 0)
-		return true; /* no answer, which is a finding */
+		return true; /* no answer, which is reported as a finding */
 	return receive(job->worker.answer_fd, job->deadline, bytes, size, ret_len);
 }
 
