@@ -9,7 +9,7 @@ void py_args(const struct py *p, uint32_t call, struct py_args *ret)
 	*ret = (struct py_args){ .call = call };
 	if (list == PY_NONE)
 		return;
-	if (p->node[list].sym != PY_ARGUMENT_LIST) { /* f(x for x in y): the generator is the list */
+	if (p->node[list].sym != PY_ARGUMENT_LIST) { /* f(x for x in y): the generator takes the place of the list */
 		ret->node[ret->n++] = list;
 		return;
 	}

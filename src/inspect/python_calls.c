@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls do with their arguments: attribute and module names, code, commands; python_files.c: files. */
+/* Arguments of calls: names of attributes and modules, code, commands; python_files.c: files. */
 #include "inspect/python.h"
 
 /* ---- names of attributes -------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ static void judge_dotted(struct py *p, const char *text, size_t len, struct span
 	}
 }
 
-/* The paths that object.name gives. */
+/* Judges the paths that object.name may be. */
 static void judge_attribute_value(struct py *p, uint32_t object, const struct py_atom *name, struct span where)
 {
 	struct py_set paths = p->set[py_attribute_of(p, object, name->text, name->len)];
@@ -31,7 +31,7 @@ static void judge_attribute_value(struct py *p, uint32_t object, const struct py
 	}
 }
 
-/* getattr(self, f"visit_{x}"): whatever x is, the name belongs to the program. */
+/* getattr(self, f"visit_{x}"): whatever x is, the attribute belongs to the program. */
 static bool begins_harmlessly(const struct py *p, const struct py_set *names)
 {
 	for (unsigned i = 0; i < names->n; i++) {
@@ -43,7 +43,7 @@ static bool begins_harmlessly(const struct py *p, const struct py_set *names)
 	return names->n > 0;
 }
 
-/* A name that is not constant; `check` says what is done with it. */
+/* Judges a name that is not constant; `check`: the check for this use of the name. */
 static void judge_unknown_name(struct py *p, uint32_t object, const struct py_set *names, const char *check,
 			       struct span where)
 {
@@ -102,7 +102,7 @@ static void judge_getattr(struct py *p, const struct py_args *a)
 		py_judge_cut_name(p, a->node[1]);
 }
 
-/* Setting and asking for attributes reveals nothing, unless it is a module's. */
+/* Setting or testing an attribute reveals nothing, unless it is a module's. */
 static void judge_setattr(struct py *p, const struct py_args *a)
 {
 	judge_access(p, a, "dynamic-own-attribute");
@@ -182,7 +182,7 @@ static void judge_code_argument(struct py *p, const struct py_args *a)
 	p->j->in_text = in_text;
 }
 
-/* timeit.timeit("code"): fine with a function, eval by another name with a string. */
+/* timeit.timeit("code"): harmless with a function, but equivalent to eval with a string. */
 static void judge_statement(struct py *p, const struct py_args *a)
 {
 	static const char *const keywords[] = { "stmt", "setup", "statement", "command" };
@@ -267,7 +267,7 @@ static void judge_exec_arguments(struct py *p, const struct py_args *a)
 	judge_words(p, &words, py_span(p, a->call));
 }
 
-/* ---- calls with a condition ----------------------------------------------------------------------------- */
+/* ---- calls that depend on their arguments --------------------------------------------------------------- */
 
 static bool is_safe_loader(const struct py *p, uint32_t node)
 {
@@ -296,7 +296,7 @@ static void judge_yaml_load(struct py *p, const struct py_args *a)
 		judge_check(p->j, "unsafe-load", py_span(p, a->call), "%s", "yaml without SafeLoader");
 }
 
-/* numpy.load(..., allow_pickle=True), whatever the library is called */
+/* numpy.load(..., allow_pickle=True), in any library */
 static void judge_allow_pickle(struct py *p, uint32_t call)
 {
 	uint32_t value = py_keyword(p, call, "allow_pickle");
@@ -305,7 +305,7 @@ static void judge_allow_pickle(struct py *p, uint32_t call)
 		judge_check(p->j, "unsafe-load", py_span(p, value), "%s", "allow_pickle");
 }
 
-/* Whether some field of a format, "{0.__class__}", names an attribute of the interpreter; "{{" is a brace. */
+/* True if a field of a format, such as "{0.__class__}", names an attribute of the interpreter; "{{" is a brace. */
 static bool field_reads_inside(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -344,7 +344,7 @@ static void judge_format(struct py *p, uint32_t callee)
 	}
 }
 
-/* ---- which call is what --------------------------------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------------------------------------------- */
 
 struct call_kind {
 	const char *path; /* "a.*": everything below a */
@@ -424,7 +424,7 @@ static void judge_reading_method(struct py *p, const struct py_args *a, uint32_t
 	if (py_name_is(p, p->node[name].name, "__getattribute__"))
 		judge_named_attribute(p, p->node[object].value, p->node[a->node[a->n - 1]].value, "dynamic-attribute",
 				      py_span(p, a->node[a->n - 1]));
-	space = py_only(p, p->node[object].value, PY_SPACE); /* judging may have moved it */
+	space = py_only(p, p->node[object].value, PY_SPACE); /* judging may have moved the atoms */
 	if (space)
 		judge_named_attribute(p, space->len ? py_set_text(p, PY_PATH, space->text, space->len) : PY_UNKNOWN,
 				      p->node[a->node[0]].value, "dynamic-attribute", py_span(p, a->node[0]));

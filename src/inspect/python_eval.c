@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every expression may be.  All nodes are visited in the order of evaluation, once per round; a further round
- * is needed only if a name grew after it had been read.  Functions are not called: their parameters collect what any
- * call hands in, their result is what any return statement gives.
+ * The possible values of every expression.  All nodes are visited in the order of evaluation, once per round.  A
+ * further round is needed only if a name grew after it had been read.  Functions are not called: their parameters
+ * collect the arguments of all calls, and their result is the join of all return statements.
  */
 #include "inspect/python.h"
 
@@ -27,7 +27,7 @@ void py_bind(struct py *p, uint32_t scope, uint32_t name, uint32_t value)
 	if (name == PY_NONE)
 		return;
 	if (scope == PY_POOL ||
-	    p->scope[scope].kind == PY_SCOPE_CLASS) /* a name of a class is an attribute of its objects */
+	    p->scope[scope].kind == PY_SCOPE_CLASS) /* a name bound in a class is an attribute of its objects */
 		grow_binding(p, py_make_binding(p, PY_POOL, name), value);
 	if (scope != PY_POOL)
 		grow_binding(p, py_owner(p, scope, name), value);
@@ -74,7 +74,7 @@ uint32_t py_element_of(struct py *p, uint32_t set)
 	return p->set[set].open || !p->set[set].n ? py_set_open(p, all) : all;
 }
 
-/* The n-th piece of an unpacked value. */
+/* The n-th element of an unpacked value. */
 static uint32_t piece_of(struct py *p, uint32_t set, unsigned n)
 {
 	const struct py_atom *list = py_only(p, set, PY_LIST);
@@ -98,7 +98,7 @@ static void bind_attribute(struct py *p, uint32_t node, uint32_t value)
 		py_bind(p, PY_POOL, p->node[name].name, value);
 }
 
-/* Pieces of a pattern; a star in it makes positions uncertain. */
+/* Pushes the parts of a pattern; a star in it makes positions uncertain. */
 static unsigned push_pieces(struct py *p, struct target *todo, unsigned n, uint32_t node, uint32_t value)
 {
 	bool starred = false;
@@ -246,7 +246,7 @@ static uint32_t last_child(const struct py *p, uint32_t node)
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
-/* vars(x), globals(), __import__("m") and their like: values that are names of things. */
+/* vars(x), globals(), __import__("m") and the like: values that are namespaces or modules. */
 static uint32_t call_namer(struct py *p, const struct py_args *a, const struct py_atom *f)
 {
 	uint32_t first = a->n > 0 ? p->node[a->node[0]].value : PY_UNKNOWN;
@@ -262,7 +262,8 @@ static uint32_t call_namer(struct py *p, const struct py_args *a, const struct p
 				 : PY_UNKNOWN;
 	}
 	if (text && (py_atom_is(f, PY_PATH, "builtins.__import__") || py_atom_is(f, PY_PATH, "importlib.__import__"))) {
-		const char *dot = memchr(text->text, '.', text->len); /* without a fromlist it gives the top package */
+		/* without a fromlist the result is the top package */
+		const char *dot = memchr(text->text, '.', text->len);
 
 		return py_set_text(p, PY_PATH, text->text, dot && a->n < 4 ? (size_t)(dot - text->text) : text->len);
 	}
@@ -291,7 +292,7 @@ static uint32_t call_path(struct py *p, const struct py_args *a, uint32_t atom)
 	return py_set_of(p, py_path_atom(p, f.text, f.len, "()", "", 0));
 }
 
-/* globals().get("x"), vars(os).pop("system"): like a subscript. */
+/* globals().get("x"), vars(os).pop("system"): equivalent to a subscript. */
 static uint32_t space_method(struct py *p, const struct py_args *a, struct py_atom space)
 {
 	const struct py_atom *only = a->n ? py_only(p, p->node[a->node[0]].value, PY_STR) : NULL;
@@ -374,7 +375,7 @@ static uint32_t eval_display(struct py *p, uint32_t node)
 	return py_set_of(p, py_list_atom(p, item, n));
 }
 
-/* A comprehension with one `for x in constants` and no condition is calculated, element by element. */
+/* Evaluates a comprehension with one `for x in constants` and no condition, element by element. */
 static uint32_t unroll(struct py *p, uint32_t body, uint32_t target, const struct py_atom *list)
 {
 	uint32_t item[PY_UNROLL_MAX], b = py_find_binding(p, p->node[target].scope, p->node[target].name), saved;
@@ -396,7 +397,7 @@ static uint32_t unroll(struct py *p, uint32_t body, uint32_t target, const struc
 	return p->failed ? PY_UNKNOWN : py_set_of(p, py_list_atom(p, item, n));
 }
 
-/* A constant string as the list of its characters. */
+/* A constant string as a list of its characters, bytes as a list of numbers. */
 static uint32_t characters(struct py *p, uint32_t set)
 {
 	const struct py_atom *text = py_only(p, set, PY_STR), *bytes = py_only(p, set, PY_BYTES);
@@ -457,7 +458,7 @@ static uint32_t eval_augmented(struct py *p, uint32_t node)
 					 : sym == PY_OP_MUL_AUG ? PY_OP_MUL
 								: PY_OP_MOD,
 					 p->binding[b].value, p->node[right].value);
-	/* Joined without asking for another round: a sum that grows with every round would use them all. */
+	/* Joins without asking for another round: a sum that grows in every round would use up all rounds. */
 	if (b != PY_NONE)
 		p->binding[b].value = py_join(p, p->binding[b].value, value);
 	return value;
@@ -514,7 +515,7 @@ static uint32_t child_value(const struct py *p, uint32_t node, unsigned n)
 	return c == PY_NONE ? PY_UNKNOWN : p->node[c].value;
 }
 
-/* Statements and definitions: they bind. */
+/* Statements and definitions, which bind names. */
 static void eval_statement(struct py *p, uint32_t node)
 {
 	struct py_node *n = &p->node[node];
@@ -660,7 +661,7 @@ void py_eval_node(struct py *p, uint32_t node)
 	}
 }
 
-/* A for statement binds its target before its body: at the node that follows the iterable. */
+/* A for statement binds its target before its body: done at the node after the iterable. */
 static void enter_loop(struct py *p, uint32_t node)
 {
 	uint32_t up = p->node[node].parent;
@@ -669,7 +670,7 @@ static void enter_loop(struct py *p, uint32_t node)
 		eval_loop(p, up);
 }
 
-/* The name of a function or class is bound before its body, which may call it, is looked at. */
+/* Binds the name of a function or class before its body is visited, since the body may use it. */
 static void enter_definition(struct py *p, uint32_t node)
 {
 	uint32_t up = p->node[node].parent;

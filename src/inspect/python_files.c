@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that calls name.  What a call does with a file decides: reading what everyone may read, reading elsewhere, or
- * changing.  Only functions that are known to take file names are considered, because "/admin/login" is a route to
+ * Files that calls name.  The severity depends on the kind of access: reading a common file, reading another one, or
+ * changing one.  Only functions that are known to take file names are considered, because "/admin/login" is a route to
  * Flask and "/pub" a remote folder to FTP.
  */
 #include "inspect/python.h"
 
 #include "inspect/paths.h"
 
-/* CREATES: makes or fills a file, which is harmless in the home of a cell; CHANGES: may also destroy one. */
+/* CREATES: creates or fills a file, which is harmless in the home of a cell; CHANGES: may also destroy one. */
 enum access { IGNORES, NAMES, READS, CREATES, CHANGES };
 
 static bool is_below(const char *path, const char *folder)
@@ -26,11 +26,11 @@ static bool is_below_any(const char *path, const char *const *folder, size_t n)
 	return false;
 }
 
-/* Places outside of the workspace that are as good as inside. */
+/* Places outside the workspace that count as inside. */
 static const char *const open_places[] = { "/tmp",        "/var/tmp",  "/dev/null",    "/dev/stdin",  "/dev/stdout",
 					   "/dev/stderr", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/shm",
 					   "/dev/tty",    "/dev/full", "/dev/fd",      "/mnt/data",   "/workspace" };
-/* What ordinary programs read to learn about the system they run on; none of it says anything about people. */
+/* Files that ordinary programs read to learn about the system; they contain nothing about people. */
 static const char *const common_places[] = {
 	"/etc/os-release",  "/etc/hostname",       "/etc/hosts",        "/etc/timezone",       "/etc/localtime",
 	"/etc/mime.types",  "/etc/debian_version", "/etc/lsb-release",  "/etc/services",       "/etc/protocols",
@@ -40,13 +40,16 @@ static const char *const common_places[] = {
 	"/proc/version",    "/proc/stat",          "/proc/self/status",
 };
 
-/* Home is the workspace in a cell.  Settings, which begin with a dot there, decide what other programs do. */
+/*
+ * In a cell, home is the workspace.  Files that begin with a dot are excluded: they are settings, which control other
+ * programs.
+ */
 static bool is_plain_file_of_home(const char *path)
 {
 	return is_below(path, HOME_READING) && path[sizeof(HOME_READING) - 1] && !strstr(path, "/.");
 }
 
-/* A string that names a file for sure, so the border of the workspace holds. */
+/* Judges a string that certainly names a file, so the boundary of the workspace applies. */
 static void judge_file_name(struct py *p, const char *text, size_t len, enum access access, struct span where)
 {
 	char path[PATH_READING_MAX];
@@ -68,7 +71,7 @@ static void judge_file_name(struct py *p, const char *text, size_t len, enum acc
 	judge_check(p->j, check, where, "%s", path);
 }
 
-/* "/etc" is a place; "//a" and "/ or so" are used for other things, and "/" too unless something is changed there. */
+/* "/etc" is a path; "//a" and "/ or so" are other things, and "/" is a path only if something is changed there. */
 static bool is_absolute_path(const struct py_atom *a, enum access access)
 {
 	if (access >= CREATES && a->len == 1 && (a->text[0] == '/' || a->text[0] == '~'))
@@ -89,7 +92,7 @@ static bool is_path(const struct py_atom *a, enum access access)
 	       (access >= CREATES && a->len >= 2 && memcmp(a->text, "..", 2) == 0);
 }
 
-/* Every path that a value may be; `sure`: it is the name of a file whatever it looks like. */
+/* Judges every path that a value may be; `sure`: it names a file whatever it looks like. */
 static void judge_set(struct py *p, uint32_t set, enum access access, bool sure, struct span where)
 {
 	struct py_set s = p->set[set];
@@ -118,12 +121,12 @@ void py_judge_file(struct py *p, uint32_t set, struct span where)
 /* ---- functions ------------------------------------------------------------------------------------------ */
 
 struct file_function {
-	const char *path;   /* "a.*": everything that begins so */
-	enum access access; /* of arguments before `changes` */
-	uint8_t changes;    /* from this argument on they are created or changed; 9: none */
+	const char *path;   /* "a.*": all paths with this prefix */
+	enum access access; /* for arguments before `changes` */
+	uint8_t changes;    /* first argument that is created or changed; 9: none */
 };
 
-/* The first that fits.  os.path only calculates with names; commands are judged as commands. */
+/* The first match applies.  os.path only computes names; commands are judged as commands. */
 static const struct file_function file_functions[] = {
 	{ "os.path.", IGNORES, 9 },
 	{ "os.environ*", IGNORES, 9 },
@@ -213,7 +216,7 @@ static const struct file_function *find_function(const struct py_atom *callee)
 	return NULL;
 }
 
-/* open(x, "w"): the second argument of functions that open says what for. */
+/* open(x, "w"): the mode argument tells whether the file is written. */
 static bool opens_to_write(const struct py *p, const struct py_args *a, unsigned place)
 {
 	uint32_t keyword = py_keyword(p, a->call, "mode"), set = PY_UNKNOWN;
@@ -287,7 +290,7 @@ bool py_opens_outside(const struct py *p, uint32_t node)
 	       !is_below_any(path, common_places, ARRAY_LEN(common_places));
 }
 
-/* map(open, ["/etc/passwd"]): a function that takes files, handed on beside the names it will get. */
+/* map(open, ["/etc/passwd"]): a function that opens files, passed on together with their names. */
 void py_judge_handed_on(struct py *p, const struct py_args *a)
 {
 	bool files = false;
@@ -326,7 +329,7 @@ static const struct file_method file_methods[] = {
 	{ "write_text", CREATES, true },
 };
 
-/* Methods of paths, which are strings here, and of objects we know nothing about that write or read a file. */
+/* Judges methods of paths, which are strings here, and methods of unknown objects that write or read a file. */
 void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee, bool known)
 {
 	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));
@@ -342,7 +345,9 @@ void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee
 			judge_set(p, p->node[object].value,
 				  strcmp(m->name, "open") == 0 && opens_to_write(p, a, 0) ? CREATES : m->access, false,
 				  py_span(p, callee));
-		/* x.open("/a/b") may be a web client's; an allow-list gives nobody the benefit of the doubt. */
+		/*
+		 * x.open("/a/b") may belong to a web client; at the strict level it is judged as a file all the same.
+		 */
 		if ((!m->of_object || p->j->level == INSPECTION_STRICT) && !known && a->n)
 			judge_set(p, p->node[a->node[0]].value, m->access, false, py_span(p, a->node[0]));
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where data comes from and where it goes.  Values keep their origin as long as they are paths: the text of
- * requests.get() is "requests.get().text", what a socket gave is "socket.socket().recv()".  Where a function of unknown
- * effect stands between, the expression itself is searched, and the assignments to the names in it, a few steps back.
+ * requests.get() is "requests.get().text", data of a socket is "socket.socket().recv()".  If a function of unknown
+ * effect is in between, the expression itself is searched, and the assignments to the names in it, a few steps back.
  */
 #include "inspect/python.h"
 
@@ -18,7 +18,7 @@ static uint32_t subtree_end(const struct py *p, uint32_t node)
 	return node + (p->node[node].post - p->node[node].post_first) + 1;
 }
 
-/* The expression that an assignment to this place gives; PY_NONE: it is bound in another way. */
+/* The expression that is assigned at this site; PY_NONE: the name is bound in another way. */
 static uint32_t assigned(const struct py *p, uint32_t site)
 {
 	uint32_t up = site;
@@ -51,7 +51,7 @@ static void push(struct trail *t, uint32_t node, unsigned depth)
 	t->todo[t->n++] = (struct chase){ node, depth };
 }
 
-/* Which parameter of its function a place is; the function, PY_NONE: it is none. */
+/* The function of which the site is a parameter, and its position; PY_NONE: it is not a parameter. */
 static uint32_t parameter_of(const struct py *p, uint32_t site, unsigned *place)
 {
 	uint32_t list = py_ancestor(p, site, PY_PARAMETERS), n = 0;
@@ -77,7 +77,10 @@ static bool may_call(const struct py *p, uint32_t callee, uint32_t function)
 	return false;
 }
 
-/* What calls hand to a parameter.  All calls of the text are looked at, so this is done a limited number of times. */
+/*
+ * Pushes the arguments that calls pass to a parameter.  This visits all calls of the text, so the number of searches is
+ * limited.
+ */
 static void push_arguments(struct py *p, struct trail *t, uint32_t site, unsigned depth)
 {
 	unsigned place = 0;
@@ -98,7 +101,7 @@ static void push_arguments(struct py *p, struct trail *t, uint32_t site, unsigne
 	}
 }
 
-/* The expressions that a name may stand for. */
+/* Pushes the expressions that a name may stand for. */
 static void push_sources(struct py *p, struct trail *t, uint32_t name, unsigned depth)
 {
 	bool builtin;
@@ -110,7 +113,7 @@ static void push_sources(struct py *p, struct trail *t, uint32_t name, unsigned 
 	}
 }
 
-/* Whether some part of the expression, or of what its names were assigned, passes the test. */
+/* True if a part of the expression, or of the expressions assigned to its names, passes the test. */
 static bool reaches(struct py *p, uint32_t node, origin_test test)
 {
 	struct trail t = { { { node, 0 } }, 1 };
@@ -138,9 +141,9 @@ static bool begins_with_any(const struct py *p, uint32_t set, const char *const 
 	return false;
 }
 
-/* ---- code that cannot be read, code from elsewhere --------------------------------------------------------- */
+/* ---- decoded code and downloaded code ---------------------------------------------------------------------- */
 
-/* The results of decoders, and text that some decoder made of constants. */
+/* The result of a decoder, or a string that the text decodes from constants. */
 static bool is_decoded(const struct py *p, uint32_t node)
 {
 	static const char *const decoder[] = { "base64.b",
@@ -180,7 +183,7 @@ static bool has_any(const struct py_atom *a, const char *const *piece, size_t n)
 	return false;
 }
 
-/* Data that came over the network.  The number of a port and the address of a server of one's own are none. */
+/* Data received over the network.  Port numbers and addresses of the program's own server do not count. */
 static bool is_fetched(const struct py *p, uint32_t node)
 {
 	static const char *const taking[] = { ".recv",   ".read", ".makefile()", ".text",        ".content",
@@ -208,7 +211,7 @@ static bool is_word_of_command(const struct py *p, const struct py_atom *list, u
 	return i == 0 || (before && (py_atom_is(before, PY_STR, "-c") || py_atom_is(before, PY_STR, "-e")));
 }
 
-/* ["ls", name]: the words behind the program are data, unless they follow -c. */
+/* ["ls", name]: words after the program are data, unless they follow -c or -e. */
 static bool is_only_data(const struct py *p, uint32_t node)
 {
 	const struct py_atom *list = py_only(p, p->node[node].value, PY_LIST);
@@ -234,7 +237,7 @@ void py_judge_origin(struct py *p, uint32_t node)
 		judge_check(p->j, "hidden-code", py_span(p, node), "%s", "words that are put together");
 }
 
-/* pickle.loads() of bytes that stand in the text, of what was decoded or came over the network */
+/* pickle.loads() of bytes in the text, or of decoded or downloaded data */
 static void judge_load(struct py *p, const struct py_args *a)
 {
 	struct py_set s;
@@ -255,7 +258,7 @@ static void judge_load(struct py *p, const struct py_args *a)
 
 /* ---- secrets ----------------------------------------------------------------------------------------------- */
 
-/* os.environ as a whole, not one variable of it by name */
+/* os.environ as a whole, not a single variable by name */
 static bool is_whole_environment(const struct py *p, uint32_t node)
 {
 	static const char *const part[] = { "get", "pop", "setdefault", "update", "__contains__" };
@@ -282,7 +285,7 @@ static bool is_secret(const struct py *p, uint32_t node)
 	       begins_with_any(p, p->node[node].value, asked, ARRAY_LEN(asked));
 }
 
-/* Functions of the network that carry data away. */
+/* Network functions that send data. */
 static bool sends(const struct py_atom *callee)
 {
 	static const char *const sending[] = { "post",   "put",     "patch",   "request", "send",     "sendall",
@@ -317,7 +320,7 @@ static void judge_sending(struct py *p, const struct py_args *a)
 
 /* ---- peers ------------------------------------------------------------------------------------------------- */
 
-/* The host of "http://host:1/path"; 0: it is no address. */
+/* The host of "http://host:1/path"; 0: not an address. */
 static size_t host_of(const struct py_atom *a, const char **host)
 {
 	const char *scheme = memmem(a->text, a->len, "://", 3), *end = a->text + a->len, *at;
@@ -407,7 +410,7 @@ bool py_is_own_peer(struct py *p)
 	return p->serves == 2;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- dispatch ---------------------------------------------------------------------------------------------- */
 
 void py_judge_flow(struct py *p, const struct py_args *a, const struct py_atom *callee)
 {

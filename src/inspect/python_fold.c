@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calculating with constants: literals with their escapes, f-strings, operators, subscripts and slices.  Operators
- * work on sets: every alternative of the left with every one of the right, as many as a set holds.
+ * Constant folding: literals with their escapes, f-strings, operators, subscripts and slices.  Operators work on sets:
+ * every alternative of the left side with every one of the right side, up to the size of a set.
  */
 #include "inspect/python.h"
 
@@ -14,7 +14,7 @@ struct named_character {
 	char character;
 };
 
-/* \N{...}: letters and digits are calculated, these are the rest of what names and paths are made of. */
+/* \N{...}: letters and digits are computed; these are the other characters of names and paths. */
 static const struct named_character named[] = {
 	{ "LOW LINE", '_' },
 	{ "FULL STOP", '.' },
@@ -87,7 +87,7 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A number of up to `most` digits; returns how many there were. */
+/* Reads a number of up to `most` digits; returns the number of digits. */
 static size_t read_number(const char *s, size_t len, int base, size_t most, uint32_t *ret)
 {
 	size_t n = 0;
@@ -111,7 +111,7 @@ static const struct simple_escape simple[] = { { 'n', '\n' },  { 't', '\t' }, { 
 					       { '\'', '\'' }, { '"', '"' },  { 'a', '\a' }, { 'b', '\b' },
 					       { 'f', '\f' },  { 'v', '\v' } };
 
-/* One escape behind the backslash; returns the bytes used, 0: not understood. */
+/* Decodes one escape after its backslash; returns the bytes used, 0: unknown escape. */
 static size_t read_escape(const char *s, size_t len, bool bytes, struct buf *out)
 {
 	static const struct {
@@ -179,7 +179,7 @@ static struct prefix read_prefix(const struct py *p, uint32_t node)
 	return f;
 }
 
-/* The text of one literal piece; false: an escape we do not know. */
+/* The text of one part of a literal; false: unknown escape. */
 static bool read_content(const struct py *p, uint32_t node, struct prefix f, struct buf *out)
 {
 	const char *s = p->text + p->node[node].start;
@@ -210,7 +210,7 @@ static bool read_content(const struct py *p, uint32_t node, struct prefix f, str
 	return !out->full && !out->no_memory;
 }
 
-/* What {x} puts into an f-string. */
+/* The text that {x} inserts into an f-string. */
 static uint32_t interpolated(struct py *p, uint32_t node)
 {
 	uint32_t value = p->node[node].value, text = PY_NOTHING;
@@ -367,7 +367,7 @@ static uint32_t fold_pair(struct py *p, enum py_symbol op, struct py_atom a, str
 			p->atom[sum].decoded = true;
 		return sum;
 	}
-	/* No strings are divided: this is pathlib's. */
+	/* Strings cannot be divided, so these are paths of pathlib. */
 	if (is_string(&a) && is_string(&b) && op == PY_OP_DIV)
 		return b.len && b.text[0] == '/' ? py_text_atom(p, b.kind, b.text, b.len) : concatenate(p, &a, &b, "/");
 	if (op == PY_OP_MUL && is_string(&a) && b.kind == PY_INT)
@@ -381,7 +381,7 @@ static uint32_t fold_pair(struct py *p, enum py_symbol op, struct py_atom a, str
 	return PY_NONE;
 }
 
-/* A string with something unknown behind it is known in part. */
+/* A string joined with an unknown value is known in part. */
 static uint32_t fold_beginning(struct py *p, uint32_t result, const struct py_set *left, const char *between)
 {
 	for (unsigned i = 0; i < left->n; i++) {
@@ -441,7 +441,7 @@ uint32_t py_fold_unary(struct py *p, uint32_t node)
 
 /* ---- subscripts ----------------------------------------------------------------------------------------- */
 
-/* The numbers of a slice by their place between the colons; false: one is not constant. */
+/* The numbers of a slice by position between the colons; false: one is not constant. */
 static bool read_slice(const struct py *p, uint32_t node, int64_t part[3], bool given[3])
 {
 	const char *text = p->text;
@@ -528,7 +528,7 @@ static uint32_t slice_of(struct py *p, uint32_t set, uint32_t slice)
 	return s.open || !s.n ? py_set_open(p, result) : result;
 }
 
-/* x[k] of one thing: a set. */
+/* x[k] for one atom: a set. */
 static uint32_t item_of(struct py *p, const struct py_atom *a, const struct py_atom *index, const struct py_atom *key)
 {
 	int64_t i = index ? index->number : 0;
@@ -537,7 +537,7 @@ static uint32_t item_of(struct py *p, const struct py_atom *a, const struct py_a
 		return a->len ? py_attribute_of(p, py_set_text(p, PY_PATH, a->text, a->len), key->text, key->len)
 		       : py_atom_is(key, PY_STR, "__builtins__") ? py_set_text(p, PY_PATH, "builtins", 8)
 								 : PY_UNKNOWN;
-	/* A dictionary that the interpreter keeps of modules; builtins also come as a dictionary. */
+	/* sys.modules is a dictionary of the interpreter's modules; builtins may also be a dictionary. */
 	if (a->kind == PY_PATH && key && py_atom_is(a, PY_PATH, "sys.modules"))
 		return py_set_text(p, PY_PATH, key->text, key->len);
 	if (a->kind == PY_PATH && key && py_atom_is(a, PY_PATH, "builtins"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of strings and functions of the library, on constants: tables of names and what they calculate. */
+/* Evaluates string methods and library functions on constants: tables of names and their functions. */
 #include "inspect/python.h"
 
 #include <ctype.h>
@@ -14,8 +14,8 @@ struct fold {
 	struct py_atom self;
 	struct buf out;
 	bool part;              /* the result is known in part */
-	bool decoded;           /* some piece of it was */
-	enum py_atom_kind kind; /* of the result */
+	bool decoded;           /* a part of it was decoded */
+	enum py_atom_kind kind; /* kind of the result */
 };
 
 static const struct py_atom *arg_text(const struct fold *f, unsigned i)
@@ -119,7 +119,7 @@ static bool fold_replace(struct fold *f)
 	return true;
 }
 
-/* The pieces between separators: a list, the elements of a string: its characters. */
+/* Joins the elements of a list, or the characters of a string, with the separator. */
 static bool fold_join(struct fold *f)
 {
 	uint32_t set = py_arg_value(f->p, f->args, 0);
@@ -329,7 +329,7 @@ static uint32_t fold_ord(struct py *p, const struct py_args *a)
 	return s && s->len == 1 ? py_set_number(p, (unsigned char)s->text[0]) : PY_UNKNOWN;
 }
 
-/* str(), bytes(), bytearray(): of text, of a list of numbers. */
+/* str(), bytes(), bytearray(): from a string or a list of numbers. */
 static uint32_t convert(struct py *p, const struct py_args *a, enum py_atom_kind kind)
 {
 	uint32_t set = py_arg_value(p, a, 0);
@@ -379,7 +379,7 @@ static uint32_t fold_int(struct py *p, const struct py_args *a)
 	return *end ? PY_UNKNOWN : py_set_number(p, v);
 }
 
-/* list(), tuple(), iter(), sorted on what is a list already; reversed(). */
+/* list(), tuple(), iter(), sorted() of a list: the list; reversed(). */
 static uint32_t sequence(struct py *p, const struct py_args *a, bool backwards)
 {
 	uint32_t set = py_arg_value(p, a, 0), item[PY_UNROLL_MAX];
@@ -446,7 +446,7 @@ static uint32_t fold_codecs_decode(struct py *p, const struct py_args *a)
 	return py_mark_decoded(p, py_set_text(p, PY_STR, buf_str(&out), out.len));
 }
 
-/* Joins like os.path: an absolute piece starts anew, an unknown one is '*'. */
+/* Joins like os.path.join(): an absolute part starts again, an unknown one is '*'. */
 static uint32_t fold_path_join(struct py *p, const struct py_args *a)
 {
 	AUTO_BUF out = BUF_INIT(PY_STRING_MAX);
@@ -472,7 +472,7 @@ static uint32_t fold_path_join(struct py *p, const struct py_args *a)
 	return py_set_text(p, part ? PY_PART : PY_STR, buf_str(&out), out.len);
 }
 
-/* Functions that give their argument back, as far as paths are concerned. */
+/* Functions that return their argument, as far as paths are concerned. */
 static uint32_t fold_same(struct py *p, const struct py_args *a)
 {
 	return py_arg_value(p, a, 0);
@@ -481,10 +481,10 @@ static uint32_t fold_same(struct py *p, const struct py_args *a)
 struct function {
 	const char *path;
 	uint32_t (*fold)(struct py *p, const struct py_args *a);
-	const char *codec; /* or: decodes its argument like this */
+	const char *codec; /* if fold is NULL: the codec that decodes its argument */
 };
 
-/* Sorted by name, as strcmp() sees it. */
+/* Sorted with strcmp(). */
 static const struct function functions[] = {
 	{ "base64.b16decode", NULL, "hex" },
 	{ "base64.b32decode", NULL, "base32" },
@@ -510,7 +510,7 @@ static const struct function functions[] = {
 	{ "builtins.str", fold_str, NULL },
 	{ "builtins.tuple", fold_list, NULL },
 	{ "codecs.decode", fold_codecs_decode, NULL },
-	{ "codecs.encode", fold_codecs_decode, NULL }, /* rot13 is its own inverse; the others do not matter */
+	{ "codecs.encode", fold_codecs_decode, NULL }, /* rot13 is its own inverse; other codecs do not matter */
 	{ "os.fsdecode", fold_same, NULL },
 	{ "os.fspath", fold_same, NULL },
 	{ "os.path.abspath", fold_same, NULL },

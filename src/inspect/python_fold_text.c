@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text out of text: decoders for the usual disguises, and the three ways of Python to put values into a string. */
+/*
+ * Strings computed from strings: decoders for the usual encodings, and Python's three ways to insert values into a
+ * string.
+ */
 #include "inspect/python.h"
 
 #include <ctype.h>
@@ -116,7 +119,7 @@ static bool decode_percent(const char *s, size_t len, struct buf *out)
 	return !out->full;
 }
 
-/* Of UTF-16 and UTF-32 only ASCII matters: drop the zeros. */
+/* In UTF-16 and UTF-32 only ASCII matters: removes the zero bytes. */
 static bool decode_wide(const char *s, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++)
@@ -126,7 +129,7 @@ static bool decode_wide(const char *s, size_t len, struct buf *out)
 }
 
 struct codec {
-	const char *name; /* small letters and digits only */
+	const char *name; /* lower case letters and digits only */
 	bool (*decode)(const char *s, size_t len, struct buf *out);
 };
 
@@ -157,7 +160,7 @@ bool py_decode_text(const char *codec, size_t codec_len, const struct py_atom *i
 
 /* ---- values into strings -------------------------------------------------------------------------------- */
 
-/* The only text a value has; unknown ones become '*' and make the whole known in part. */
+/* Appends the string of a value; an unknown one becomes '*' and makes the result known in part. */
 static void put_value(const struct py *p, uint32_t set, struct buf *out, bool *part)
 {
 	const struct py_set *s = &p->set[set];
@@ -203,12 +206,12 @@ bool py_percent(struct py *p, const struct py_atom *format, uint32_t args, struc
 		else if (format->text[i] == 's' || format->text[i] == 'd' || format->text[i] == 'i')
 			put_value(p, value, out, part);
 		else
-			return false; /* widths, names, other conversions */
+			return false; /* widths, names, other conversions are not supported */
 	}
 	return !out->full && !out->no_memory;
 }
 
-/* The argument that {}, {0} or {name} means. */
+/* The argument to which {}, {0} or {name} refers. */
 static uint32_t field_value(const struct py *p, const struct py_args *a, const char *field, size_t len, unsigned *next)
 {
 	char name[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions and classes of the text.  They are not called: parameters collect what any call hands in, and a result is
- * what any return statement gives.  Method calls are matched by the method's name alone, because the object's class is
- * unknown.
+ * Functions and classes of the text.  They are not called: a parameter collects the arguments of all calls, and a
+ * result is the join of all return statements.  Method calls are matched by the method's name alone, because the
+ * object's class is unknown.
  */
 #include "inspect/python.h"
 
@@ -33,7 +33,7 @@ void py_eval_parameters(struct py *p, uint32_t node)
 	}
 }
 
-/* Binds the arguments of a call to the parameters of a function of the text, `skip` of which are already given. */
+/* Binds the arguments of a call to the parameters of a function of the text; `skip` parameters are already bound. */
 static void pass_arguments(struct py *p, uint32_t call, uint32_t function, unsigned skip)
 {
 	uint32_t parameters = py_field(p, function, PY_F_PARAMETERS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Detours to functions that run commands or code: by a text that names a method, through the cells of a closure, by the
- * module behind a builtin function, by the loaders of the interpreter, under the name of a builtin.  And words that
- * were split so that they cannot be searched for: "imp" + "ort os".
+ * Detours to functions that run commands or code: through a string that names a method, the cells of a closure, the
+ * module of a builtin function, the interpreter's loaders, or an alias that is a builtin's name.  Also words that are
+ * split so that they cannot be searched for: "imp" + "ort os".
  */
 #include <ctype.h>
 
@@ -31,7 +31,7 @@ bool py_names_runner(const char *name, size_t len)
 	return false;
 }
 
-/* ---- words that are cut ---------------------------------------------------------------------------------- */
+/* ---- split words ----------------------------------------------------------------------------------------- */
 
 static bool splits_word(const struct py_atom *a, const struct py_atom *b)
 {
@@ -44,7 +44,7 @@ static const struct py_atom *written(const struct py *p, uint32_t node)
 	return node != PY_NONE && p->node[node].sym == PY_STRING ? py_only(p, p->node[node].value, PY_STR) : NULL;
 }
 
-/* "pri" + "nt(1)": both sides are written here, and the joint is inside of a word. */
+/* "pri" + "nt(1)": both sides are literals, and they are joined within a word. */
 static bool is_cut_sum(const struct py *p, uint32_t node)
 {
 	uint32_t left = py_field(p, node, PY_F_LEFT), right = py_field(p, node, PY_F_RIGHT);
@@ -91,7 +91,7 @@ bool py_is_cut(const struct py *p, uint32_t node)
 					      : false;
 }
 
-/* getattr(x, "__cla" + "ss__"): a name of the interpreter that is put together. */
+/* getattr(x, "__cla" + "ss__"): assembles the name of an interpreter attribute. */
 void py_judge_cut_name(struct py *p, uint32_t node)
 {
 	const struct py_atom *name = py_only(p, p->node[node].value, PY_STR);
@@ -138,7 +138,7 @@ static void judge_unpickler(struct py *p, const struct py_args *a)
 		judge_check(p->j, "hidden-code", py_span(p, a->node[0]), "%s", "objects in bytes");
 }
 
-/* exec() by another road, of a text that stands here. */
+/* Runs a literal string with an interpreter class, which is equivalent to exec(). */
 static void judge_interpreter(struct py *p, const struct py_args *a)
 {
 	if (py_only(p, py_arg_value(p, a, 0), PY_STR))
@@ -203,7 +203,7 @@ void py_judge_detour(struct py *p, const struct py_args *a, uint32_t callee)
 
 /* ---- hooks of the interpreter ---------------------------------------------------------------------------- */
 
-/* sys.settrace(lambda ...), sys.excepthook = lambda ...: called by the interpreter, on whatever occasion. */
+/* sys.settrace(lambda ...), sys.excepthook = lambda ...: the interpreter calls them, at any event. */
 bool py_is_hook(const struct py *p, uint32_t node)
 {
 	static const char *const hooks[] = { "sys.excepthook",     "sys.displayhook",      "sys.unraisablehook",

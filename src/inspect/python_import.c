@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Import statements: which names they bind to which modules, and whether the rules allow them. */
+/* Import statements: the names that they bind to modules, and whether the rules allow them. */
 #include "inspect/python.h"
 
-/* "a.b.c" of a dotted name, folded; false: too long. */
+/* The text "a.b.c" of a dotted name, normalized (NFKC); false: too long. */
 static bool dotted_path(const struct py *p, uint32_t node, char *out, size_t size, size_t *len)
 {
 	*len = 0;
@@ -23,7 +23,7 @@ static bool dotted_path(const struct py *p, uint32_t node, char *out, size_t siz
 }
 
 struct import {
-	uint32_t node;  /* of the name, for the span */
+	uint32_t node;  /* node of the name, for the span */
 	uint32_t bound; /* the identifier that is bound */
 	char path[200];
 	size_t len;
@@ -109,7 +109,7 @@ static void judge_members(struct py *p, uint32_t node, const char *module, size_
 	}
 }
 
-/* Modules whose functions have names that say nothing without the module's: system, open, run. */
+/* Modules with functions whose bare names tell nothing: system, open, run. */
 static bool runs_code(const char *path, size_t len)
 {
 	static const char *const module[] = { "os", "posix", "nt", "builtins", "pty" };
@@ -120,7 +120,7 @@ static bool runs_code(const char *path, size_t len)
 	return false;
 }
 
-/* "from . import subprocess" is not the module that a reader takes it for. */
+/* "from . import subprocess" does not import the module that a reader expects. */
 static void judge_relative(struct py *p, uint32_t node, uint32_t module)
 {
 	const char *text = p->text + p->node[module].start;
@@ -148,7 +148,8 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		judge_plain(p, node);
 		return;
 	}
-	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is remains unknown */
+	/* not in any list; its values are unknown */
+	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT)
 		judge_relative(p, node, module);
 	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME ||
 	    !dotted_path(p, module, path, sizeof(path), &len))

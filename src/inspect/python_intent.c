@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intent to harm, as far as the text shows it.  Running a command is a capability; taking pains to conceal it is not.
- * So functions that run commands or code are expected where a reader looks for them: called by their own name or as a
- * member of their own module, in a statement.  Reaching them in another way means hiding something.
+ * Malicious intent, as far as the text shows it.  Running a command is a capability; concealing it is suspicious.
+ * Functions that run commands or code are expected to be called openly: by their own name or as a member of their own
+ * module, in a statement.  Reaching them in another way counts as hiding.
  */
 #include "inspect/python.h"
 
@@ -15,7 +15,7 @@ static bool path_begins(const struct py_atom *a, const char *head)
 	return a->kind == PY_PATH && a->len >= n && memcmp(a->text, head, n) == 0;
 }
 
-/* Any thing that the value may be, of this path. */
+/* True if a possible value is a path that begins with head. */
 static bool may_begin(const struct py *p, uint32_t set, const char *head)
 {
 	for (unsigned i = 0; i < p->set[set].n; i++)
@@ -39,7 +39,7 @@ bool py_is_inside(const char *path, size_t len)
 		"builtins", "marshal", "socket", "_posixsubprocess", "imp"
 	};
 
-	if (memchr(path, '(', len)) /* an object, no module */
+	if (memchr(path, '(', len)) /* an object, not a module */
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
 		size_t n = strlen(inside[i]);
@@ -53,8 +53,8 @@ bool py_is_inside(const char *path, size_t len)
 /* ---- functions that run something ----------------------------------------------------------------------- */
 
 struct runner {
-	const char *path; /* with a star: everything that begins so */
-	bool strong;      /* no everyday program hands it on or gives it another name */
+	const char *path; /* with a star: all paths with this prefix */
+	bool strong;      /* ordinary programs neither pass it on nor rename it */
 };
 
 static const struct runner runners[] = {
@@ -88,13 +88,16 @@ static const char *last_name(const struct py_atom *path, size_t *len)
 	return name;
 }
 
-/* Spelt as the path is: no other letters that fold to these, no line end or blank amid a dotted name. */
+/*
+ * True if the source spells the name literally: no other letters that fold to these, no white space within a dotted
+ * name.
+ */
 static bool is_spelt(const struct py *p, uint32_t node, const char *name, size_t len)
 {
 	return p->node[node].end - p->node[node].start == len && memcmp(p->text + p->node[node].start, name, len) == 0;
 }
 
-/* A module that some "from x import os" bound is not what its name says. */
+/* True if "from x import os" binds the name: it need not be the module of that name. */
 static bool is_taken_from(const struct py *p, uint32_t node)
 {
 	bool builtin;
@@ -133,7 +136,10 @@ static bool is_plain(const struct py *p, uint32_t node, const struct py_atom *pa
 	       !is_taken_from(p, object);
 }
 
-/* Another name for a function is common where it is handed to a function of the program: def f(run=subprocess.run). */
+/*
+ * True if the function is the member of a call's or subscript's result, or has a non-ASCII name.  A plain alias does not
+ * count, because programs often pass functions as parameters: def f(run=subprocess.run).
+ */
 static bool is_roundabout(const struct py *p, uint32_t node)
 {
 	uint32_t object = p->node[node].sym == PY_ATTRIBUTE ? py_unwrap(p, py_field(p, node, PY_F_OBJECT)) : node;
@@ -145,7 +151,7 @@ static bool is_roundabout(const struct py *p, uint32_t node)
 	return p->node[object].sym == PY_CALL || p->node[object].sym == PY_SUBSCRIPT;
 }
 
-/* ---- places where nobody looks for a call ---------------------------------------------------------------- */
+/* ---- unusual places of calls ----------------------------------------------------------------------------- */
 
 static bool is_operator_name(const struct py *p, uint32_t name)
 {
@@ -174,7 +180,7 @@ static bool is_named_operator(const struct py *p, uint32_t node)
 	return name != PY_NONE && p->node[name].sym == PY_IDENTIFIER && is_operator_name(p, p->node[name].name);
 }
 
-/* Why a call here would be overlooked; NULL: it is where calls are. */
+/* Why a reader would overlook a call here; NULL: it is a usual place. */
 static const char *odd_place(const struct py *p, uint32_t node)
 {
 	for (uint32_t up = p->node[node].parent; up != PY_NONE; node = up, up = p->node[up].parent)
@@ -249,7 +255,7 @@ static void judge_runner_call(struct py *p, uint32_t callee, uint32_t call)
 	}
 }
 
-/* ---- references that are no calls ------------------------------------------------------------------------ */
+/* ---- references without a call --------------------------------------------------------------------------- */
 
 static bool is_handed_on(const struct py *p, uint32_t node)
 {
@@ -268,14 +274,14 @@ static bool is_handed_on(const struct py *p, uint32_t node)
 	case PY_EXPRESSION_STATEMENT:
 	case PY_DELETE:
 	case PY_COMPARISON:
-	case PY_ASSIGNMENT: /* under another name: judged where that is called */
+	case PY_ASSIGNMENT: /* an alias: judged where it is called */
 		return false;
 	default:
 		return true;
 	}
 }
 
-/* list(map(eval, words)) is how many read numbers. */
+/* list(map(eval, words)) is a common way to read numbers. */
 static bool is_mapped(const struct py *p, uint32_t node)
 {
 	uint32_t up = p->node[node].parent, call = up == PY_NONE ? PY_NONE : p->node[up].parent, callee;
@@ -421,7 +427,7 @@ static void judge_chmod(struct py *p, const struct py_args *a)
 		judge_check(p->j, "machine", py_span(p, a->call), "a program that runs as its owner");
 }
 
-/* f.__self__: the module that a builtin function belongs to. */
+/* f.__self__: the module of a builtin function. */
 static bool is_self_of(const struct py *p, uint32_t object)
 {
 	uint32_t name = p->node[object].sym == PY_ATTRIBUTE ? py_field(p, object, PY_F_ATTRIBUTE) : PY_NONE;
@@ -429,7 +435,7 @@ static bool is_self_of(const struct py *p, uint32_t object)
 	return name != PY_NONE && py_name_is(p, p->node[name].name, "__self__");
 }
 
-/* x(...).system("ls"), x[0].popen("ls"): whatever x is, it is a module that was not imported by its name. */
+/* x(...).system("ls"), x[0].popen("ls"): whatever x is, the module was not imported by its name. */
 static void judge_unnamed_module(struct py *p, const struct py_args *a, uint32_t callee)
 {
 	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));
@@ -454,7 +460,7 @@ static void judge_function_type(struct py *p, const struct py_args *a)
 		judge_check(p->j, "hidden-call", py_span(p, a->call), "%s", "a function made of code");
 }
 
-/* type(lambda: 0)(code, {}) is types.FunctionType without its name. */
+/* type(lambda: 0)(code, {}): types.FunctionType under another name. */
 static void judge_made_function(struct py *p, uint32_t callee)
 {
 	uint32_t type = p->node[callee].sym == PY_CALL ? py_unwrap(p, py_field(p, callee, PY_F_FUNCTION)) : PY_NONE;
@@ -469,7 +475,7 @@ static void judge_made_function(struct py *p, uint32_t callee)
 
 /* ---- classes --------------------------------------------------------------------------------------------- */
 
-/* Down a chain of attributes, calls and subscripts. */
+/* The object, function or value that an attribute, call or subscript applies to. */
 static uint32_t inner_link(const struct py *p, uint32_t node)
 {
 	switch (p->node[node].sym) {
@@ -484,7 +490,9 @@ static uint32_t inner_link(const struct py *p, uint32_t node)
 	}
 }
 
-/* ().__class__.__base__.__subclasses__(): all classes; A.__subclasses__() of a class of the program is its own affair. */
+/*
+ * ().__class__.__base__.__subclasses__() finds all classes; A.__subclasses__() for a class of the program is harmless.
+ */
 static void judge_subclasses(struct py *p, uint32_t callee)
 {
 	static const char *const ways[] = { "__base__", "__bases__", "__mro__", "mro" };
@@ -506,7 +514,7 @@ static void judge_subclasses(struct py *p, uint32_t callee)
 	}
 }
 
-/* ctypes.CDLL(None).system: what counts is the function, not how the library was opened. */
+/* ctypes.CDLL(None).system: judges the function, whatever way the library was opened. */
 static void judge_native_call(struct py *p, uint32_t callee)
 {
 	uint32_t object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT)), name = py_field(p, callee, PY_F_ATTRIBUTE);
@@ -522,10 +530,10 @@ static void judge_native_call(struct py *p, uint32_t callee)
 		judge_member(p->j, path, (size_t)n, py_span(p, name));
 }
 
-/* ---- which call is what ---------------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------------------- */
 
 struct intent {
-	const char *path; /* with a star: everything that begins so */
+	const char *path; /* with a star: all paths with this prefix */
 	void (*judge)(struct py *p, const struct py_args *a);
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk that pronounces judgement, once, when all values are known.  References count, not calls: a mentioned eval
- * can be called through a list, a decorator or an operator.
+ * Judges all references once, when all values are known.  References count, not calls: a mentioned eval can be called
+ * through a list, a decorator or an operator.
  */
 #include "inspect/python.h"
 
-/* ---- modules that leave our sight ----------------------------------------------------------------------- */
+/* ---- modules that are no longer followed ---------------------------------------------------------------- */
 
 static uint32_t outside_parentheses(const struct py *p, uint32_t node)
 {
@@ -14,7 +14,7 @@ static uint32_t outside_parentheses(const struct py *p, uint32_t node)
 	return node;
 }
 
-/* Whether a value stays in sight where it stands: its attribute is read, or a name takes it over. */
+/* True if the inspector can follow the value from here: its attribute is read, or it is assigned to a name. */
 static bool stays_in_sight(const struct py *p, uint32_t node)
 {
 	uint32_t up;
@@ -94,7 +94,7 @@ static bool is_plain_builtins(const struct py *p, uint32_t set)
 	return false;
 }
 
-/* Only the whole chain is judged: os.path in os.path.join is no reference of its own. */
+/* Only the whole chain is judged: os.path in os.path.join is not a separate reference. */
 static bool is_inner_link(const struct py *p, uint32_t node)
 {
 	uint32_t up;
@@ -114,7 +114,7 @@ static void judge_paths(struct py *p, uint32_t node, uint32_t object)
 
 		if (a.kind != PY_PATH)
 			continue;
-		/* builtins by their own name are judged where that name stands. */
+		/* A builtin reached by its own name is judged at that name. */
 		if (a.len > 9 && memcmp(a.text, "builtins.", 9) == 0 && !is_plain_builtins(p, object))
 			continue;
 		py_judge_path(p, a.text, a.len, py_span(p, node));
@@ -166,7 +166,7 @@ static void judge_subscript(struct py *p, uint32_t node)
 
 /* ---- strings -------------------------------------------------------------------------------------------- */
 
-/* Text that is only shown, compared or documentation is no name of anything. */
+/* A string that is only shown, compared or documentation is not the name of anything. */
 static bool is_only_text(const struct py *p, uint32_t node)
 {
 	uint32_t up = p->node[node].parent;
@@ -186,7 +186,7 @@ static bool is_only_text(const struct py *p, uint32_t node)
 	}
 	case PY_ATTRIBUTE: /* "{0.__class__}".format() has a rule of its own */
 		return true;
-	case PY_PAIR: /* eval(text, {"__builtins__": {}}) takes them away */
+	case PY_PAIR: /* eval(text, {"__builtins__": {}}) removes them */
 		return p->j->level != INSPECTION_STRICT && p->node[up].child == node;
 	default:
 		return false;
@@ -198,7 +198,7 @@ static bool is_word_character(char c)
 	return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-/* The rule about a name that is an attribute or a builtin with underscores. */
+/* The rule for an attribute, or for a builtin whose name begins with underscores. */
 static const struct rule *reflection_rule(const struct py *p, const char *name, size_t len)
 {
 	const struct rule *rule = rules_find(p->j->rules, RULE_PYTHON, RULE_ATTRIBUTE, name, len);
@@ -209,8 +209,8 @@ static const struct rule *reflection_rule(const struct py *p, const char *name, 
 }
 
 /*
- * "__globals__" in a list, a default, a variable: it will be passed to getattr.  Also "0.__class__.__base__", but no
- * prose: only names joined by dots and brackets.
+ * "__globals__" in a list, a default or a variable will be passed to getattr.  Also handles "0.__class__.__base__", but
+ * not prose: only names joined by dots and brackets.
  */
 static void judge_string(struct py *p, uint32_t node)
 {
@@ -234,7 +234,7 @@ static void judge_string(struct py *p, uint32_t node)
 	}
 }
 
-/* pathlib's a / b. */
+/* a / b of pathlib. */
 static void judge_division(struct py *p, uint32_t node)
 {
 	uint32_t op = py_field(p, node, PY_F_OPERATOR);
@@ -306,7 +306,7 @@ static void judge_node(struct py *p, uint32_t node)
 
 void py_judge(struct py *p)
 {
-	/* Imports first, so that what they reported is not repeated at every use. */
+	/* Imports first, so that uses of a reported module are not reported again. */
 	for (uint32_t i = 0; i < p->n_nodes; i++)
 		if (p->node[i].sym == PY_IMPORT || p->node[i].sym == PY_IMPORT_FROM)
 			judge_node(p, i);

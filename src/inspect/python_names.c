@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names as CPython sees them: it folds identifiers with NFKC, so that eval may be spelt in mathematical script.
- * Only code points whose folding is plain ASCII matter here, for every name in a rule is.
+ * Names as CPython reads them: it normalizes identifiers with NFKC, so that eval may be written with mathematical
+ * letters. Only code points that normalize to plain ASCII matter here, because every name in a rule is ASCII.
  */
 #include "inspect/python.h"
 
@@ -10,7 +10,9 @@ struct compatibility {
 	char ascii[8];
 };
 
-/* Unicode 15: what folds to ASCII letters, digits and underscores, outside the ranges that fold_code() calculates. */
+/*
+ * Unicode 15: code points that normalize to ASCII letters, digits and underscores, outside the ranges of fold_code().
+ */
 static const struct compatibility table[] = {
 	{ 0x00AA, "a" },   { 0x00BA, "o" },   { 0x0132, "IJ" },   { 0x0133, "ij" },   { 0x017F, "s" },
 	{ 0x01C7, "LJ" },  { 0x01C8, "Lj" },  { 0x01C9, "lj" },   { 0x01CA, "NJ" },   { 0x01CB, "Nj" },
@@ -69,12 +71,12 @@ static uint32_t fold_style(uint32_t code)
 		return code - 0xfee0;
 	if (code >= 0x1d400 && code <= 0x1d6a3) /* mathematical letters: 13 alphabets of 52 */
 		return (unsigned char)letters[(code - 0x1d400) % 52];
-	if (code >= 0x1d7ce && code <= 0x1d7ff) /* and digits: 5 rows of 10 */
+	if (code >= 0x1d7ce && code <= 0x1d7ff) /* mathematical digits: 5 rows of 10 */
 		return '0' + (code - 0x1d7ce) % 10;
 	return 0;
 }
 
-/* Appends the folded code point, or its own bytes. */
+/* Appends the normalized code point, or its original bytes. */
 static uint32_t fold_code(char *out, const char *in, uint32_t used, uint32_t code)
 {
 	size_t low = 0, high = ARRAY_LEN(table);
@@ -113,7 +115,7 @@ const char *py_identifier(struct py *p, uint32_t start, uint32_t end, uint32_t *
 		at++;
 	if (at == n)
 		return in;
-	out = py_alloc(p, (size_t)n * 4); /* two bytes become eight at the most */
+	out = py_alloc(p, (size_t)n * 4); /* two bytes become at most eight */
 	if (!out)
 		return in;
 	for (at = 0; at < n;) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths against rules.  The longest part of a path that a rule or an exception names decides: os.path.join is excepted
- * by "os.path.*", os.environ.get falls under "os.environ", os.nice under the module os.  A module with exceptions is
- * judged by what is used of it; any other at its import.
+ * Applies rules to paths.  The longest part of a path that a rule or an exception names decides: os.path.join is
+ * excepted by "os.path.*", os.environ.get is covered by "os.environ", os.nice by the module os.  A module with
+ * exceptions is judged by the members used; any other module at its import.
  */
 #include "inspect/python.h"
 
 #include <stdio.h>
 
-/* The length of the path without its last part, 0 if that was the only one. */
+/* The length of the path without its last part, 0 if there is only one part. */
 static size_t cut_last(const char *path, size_t len)
 {
 	if (len > 2 && path[len - 1] == ')')
@@ -21,7 +21,7 @@ static size_t cut_last(const char *path, size_t len)
 
 const struct rule *py_module_rule(const struct py *p, const char *path, size_t len, size_t *matched)
 {
-	if (len > 9 && memcmp(path, "builtins.", 9) == 0) /* any unbound name */
+	if (len > 9 && memcmp(path, "builtins.", 9) == 0) /* the path of any unbound name */
 		return NULL;
 	for (; len > 0; len = cut_last(path, len)) {
 		const struct rule *r = rules_find(p->j->rules, RULE_PYTHON, RULE_MODULE, path, len);
@@ -74,7 +74,7 @@ static bool list_covers(const struct rule *list, const char *path, size_t len)
 	return false;
 }
 
-/* The allow-list of this level that the module is missing from; NULL: there is none, or it is in one. */
+/* An allow-list of this level that lacks the module; NULL: there is none, or the module is in one. */
 static const struct rule *missing_from(const struct py *p, const char *path, size_t len)
 {
 	const struct rule *r, *missing = NULL;
@@ -119,7 +119,10 @@ static bool was_imported(const struct py *p, const struct rule *rule)
 	return false;
 }
 
-/* random._inst: what a module keeps to itself.  Not of objects ("x()._y"), which are the program's own affair. */
+/*
+ * random._inst: a private member of a module.  Attributes of objects ("x()._y") do not count: they may be the
+ * program's.
+ */
 static bool is_private(const char *path, size_t len)
 {
 	const char *dot = memrchr(path, '.', len);
@@ -138,7 +141,7 @@ static bool judge_builtin_path(struct py *p, const char *path, size_t len, struc
 	return judge_builtin(p->j, name, end ? (size_t)(end - name) : len - 9, where);
 }
 
-/* A program that serves what it asks for itself needs no network. */
+/* A program that only connects to its own server needs no network. */
 static bool judge_member_path(struct py *p, const struct rule *rule, const char *path, size_t len, struct span where)
 {
 	if (rule->network && rule->severity[p->j->level] == SEVERITY_HIGH && py_is_own_peer(p))
@@ -160,7 +163,7 @@ bool py_judge_path(struct py *p, const char *path, size_t len, struct span where
 		if (py_is_allowed(p, path, n))
 			return false;
 	}
-	if (memchr(path, '(', len)) /* what a call gave: the function was judged where it was named */
+	if (memchr(path, '(', len)) /* the result of a call: the function was judged where it was named */
 		return false;
 	rule = py_module_rule(p, path, len, &matched);
 	if (rule && !was_imported(p, rule))

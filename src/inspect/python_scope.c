@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scopes and bindings.  A name that is bound in a function is local there, whatever the order: it shadows a builtin.
- * In a module or class the builtin shines through until the binding has happened, so there a binding shadows only
- * what follows it within the same suite ("if 0: eval = 1" shadows nothing behind the if).
+ * Scopes and bindings.  A name that is bound anywhere in a function is local there and shadows a builtin.  In a module
+ * or class the builtin is visible until the binding has been executed, so there a binding shadows only the code after
+ * it within the same suite ("if 0: eval = 1" shadows nothing after the if).
  */
 #include "inspect/python.h"
 
@@ -92,7 +92,7 @@ static bool opens_scope(enum py_symbol sym, enum py_scope_kind *kind)
 	return sym == PY_FUNCTION || sym == PY_LAMBDA || sym == PY_CLASS_DEFINITION || is_comprehension(sym);
 }
 
-/* Whether a child of a scope's owner is evaluated outside of that scope. */
+/* True if a child of a scope's owner is evaluated outside of that scope. */
 static bool evaluated_outside(const struct py *p, uint32_t owner, uint32_t child)
 {
 	enum py_field field = p->node[child].field;
@@ -107,7 +107,7 @@ static bool evaluated_outside(const struct py *p, uint32_t owner, uint32_t child
 	}
 }
 
-/* Defaults and annotations of parameters belong to where the function is defined. */
+/* Defaults and annotations of parameters are evaluated in the scope that contains the definition. */
 static bool belongs_to_definition(const struct py *p, uint32_t node)
 {
 	enum py_symbol up = p->node[p->node[node].parent].sym;
@@ -132,7 +132,7 @@ static bool is_first_iterable(const struct py *p, uint32_t node)
 	return false;
 }
 
-/* A node that opens a scope keeps its number in .name. */
+/* A node that opens a scope stores its number in .name. */
 static uint32_t scope_of(struct py *p, uint32_t i)
 {
 	uint32_t up = p->node[i].parent, scope;
@@ -170,7 +170,7 @@ static void assign_scopes(struct py *p)
 
 /* ---- bindings ------------------------------------------------------------------------------------------- */
 
-/* The smallest suite around a node: what runs if this runs. */
+/* The smallest suite around a node: the statements that are executed together with it. */
 static uint32_t suite_of(const struct py *p, uint32_t node)
 {
 	for (uint32_t up = p->node[node].parent; up != PY_NONE; up = p->node[up].parent)
@@ -178,12 +178,12 @@ static uint32_t suite_of(const struct py *p, uint32_t node)
 		case PY_BLOCK:
 		case PY_MODULE:
 		case PY_LAMBDA:
-		case PY_EXCEPT_CLAUSE: /* its name is gone behind it */
+		case PY_EXCEPT_CLAUSE: /* the name is unbound after the clause */
 		case PY_CASE_CLAUSE:
 			return up;
-		case PY_FOR: /* an empty loop binds nothing */
+		case PY_FOR: /* a loop without iterations binds nothing */
 			return py_field(p, up, PY_F_BODY);
-		case PY_NAMED_EXPRESSION: /* may sit behind an `and` */
+		case PY_NAMED_EXPRESSION: /* may be the right side of an `and` */
 			return node;
 		default:
 			break;
@@ -213,7 +213,7 @@ static void bind_identifier(struct py *p, uint32_t scope, uint32_t node)
 	bind_site(p, scope, node, p->node[node].name);
 }
 
-/* Scope of a binding by := inside a comprehension: the function around it. */
+/* The scope that := inside a comprehension binds in: the enclosing function. */
 static uint32_t walrus_scope(const struct py *p, uint32_t scope)
 {
 	while (p->scope[scope].kind == PY_SCOPE_COMPREHENSION)
@@ -228,7 +228,7 @@ static bool is_parameter_place(enum py_symbol up, enum py_field field)
 	       (up == PY_TYPED_PARAMETER && field != PY_F_TYPE);
 }
 
-/* An identifier within nested patterns: whether the outermost pattern is a target. */
+/* For an identifier within nested patterns: true if the outermost pattern is a target. */
 static bool in_target(const struct py *p, uint32_t node)
 {
 	for (;;) {
@@ -250,7 +250,7 @@ static bool in_target(const struct py *p, uint32_t node)
 		case PY_LIST_SPLAT_PATTERN:
 		case PY_DICT_SPLAT_PATTERN:
 			break;
-		case PY_TUPLE: /* with x as (a, b): an expression in tree-sitter's eyes */
+		case PY_TUPLE: /* with x as (a, b): tree-sitter parses the target as an expression */
 		case PY_LIST_:
 		case PY_LIST_SPLAT:
 		case PY_PARENTHESIZED:
@@ -270,7 +270,7 @@ static bool is_pattern(enum py_symbol sym)
 	       sym == PY_UNION_PATTERN || sym == PY_CLASS_PATTERN || sym == PY_KEYWORD_PATTERN;
 }
 
-/* In a case: `x` captures, `a.b` is compared, `C(...)` is a class. */
+/* In a case pattern, `x` captures, `a.b` is compared, `C(...)` is a class. */
 static void bind_dotted_name(struct py *p, uint32_t node)
 {
 	uint32_t up = p->node[node].parent, first = p->node[node].child;
@@ -278,7 +278,7 @@ static void bind_dotted_name(struct py *p, uint32_t node)
 	if (up == PY_NONE || first == PY_NONE)
 		return;
 	for (uint32_t c = p->node[first].next; c != PY_NONE; c = p->node[c].next)
-		p->node[c].flags |= PY_STORE; /* names of attributes */
+		p->node[c].flags |= PY_STORE; /* attribute names */
 	if (p->node[first].next == PY_NONE && is_pattern(p->node[up].sym) &&
 	    !(p->node[up].sym == PY_CLASS_PATTERN && p->node[up].child == node))
 		bind_identifier(p, p->node[node].scope, first);
@@ -328,7 +328,7 @@ static void note_deleted(struct py *p, uint32_t node)
 		}
 }
 
-/* Whether a name is bound where it stands: it is defined, caught, matched, or a target of an assignment. */
+/* True if the name is bound here: defined, caught, matched, or a target of an assignment. */
 static bool is_bound_here(const struct py *p, uint32_t i)
 {
 	uint32_t up = p->node[i].parent;
@@ -349,7 +349,7 @@ static bool is_bound_here(const struct py *p, uint32_t i)
 	}
 }
 
-/* Identifiers whose place alone decides. */
+/* Classifies identifiers whose position alone decides. */
 static void classify_identifier(struct py *p, uint32_t i)
 {
 	uint32_t up = p->node[i].parent;
@@ -365,7 +365,7 @@ static void classify_identifier(struct py *p, uint32_t i)
 		bind_identifier(p, p->node[i].scope, i);
 }
 
-/* `type X = int` binds X; but `type(A()).x = f()` looks the same to tree-sitter and binds nothing. */
+/* `type X = int` binds X; but tree-sitter parses `type(A()).x = f()` alike, which binds nothing. */
 static void bind_type_alias(struct py *p, uint32_t node)
 {
 	uint32_t left = py_field(p, node, PY_F_LEFT);
@@ -375,7 +375,7 @@ static void bind_type_alias(struct py *p, uint32_t node)
 		bind_identifier(p, p->node[node].scope, left);
 }
 
-/* Declarations first: they decide to whom a binding belongs. */
+/* Declarations first: they decide the scope of a binding. */
 static void collect_declarations(struct py *p)
 {
 	for (uint32_t i = 1; i < p->n_nodes; i++) {
@@ -431,7 +431,7 @@ static bool is_within(const struct py *p, uint32_t node, uint32_t ancestor)
 	return node >= ancestor && node <= ancestor + (p->node[ancestor].post - p->node[ancestor].post_first);
 }
 
-/* Whether some binding has certainly happened when control reaches the node. */
+/* True if some binding has certainly been executed when control reaches the node. */
 static bool surely_bound(const struct py *p, uint32_t b, uint32_t node)
 {
 	unsigned looked = 0;
@@ -465,7 +465,7 @@ uint32_t py_resolve(const struct py *p, uint32_t node, uint32_t name, bool *buil
 		if (p->scope[s].kind == PY_SCOPE_FUNCTION || p->scope[s].kind == PY_SCOPE_COMPREHENSION)
 			return b;
 		*builtin = !surely_bound(p, b, node);
-		if (*builtin && p->scope[s].kind == PY_SCOPE_CLASS) /* then the module's name is meant */
+		if (*builtin && p->scope[s].kind == PY_SCOPE_CLASS) /* then the name refers to the module's binding */
 			continue;
 		return b;
 	}

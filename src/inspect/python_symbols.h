@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our numbers for the kinds of nodes and for their places, so that the inspector can switch on them. */
+/* The inspector's numbers for node types and fields, so that it can switch on them. */
 #ifndef INSPECT_PYTHON_SYMBOLS_H
 #define INSPECT_PYTHON_SYMBOLS_H
 

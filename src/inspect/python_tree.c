@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From tree-sitter's tree to a flat array.  Named nodes and operators only; comments stay behind.  Parents come
- * before their children, and `order` lists the nodes as CPython would evaluate them, so that later steps are loops.
+ * Copies tree-sitter's tree to a flat array: named nodes and operators only, no comments.  Parents come before their
+ * children, and `order` lists the nodes in CPython's order of evaluation, so that later steps are loops.
  */
 #include "inspect/python.h"
 
@@ -23,7 +23,7 @@ static const struct symbol_name operators[] = { PY_OPERATOR_SYMBOLS(X) };
 static const struct symbol_name fields[] = { PY_FIELDS(X) };
 #undef X
 
-/* tree-sitter's numbers to ours; filled once, then only read. */
+/* Maps tree-sitter's numbers to the inspector's; written once. */
 #define TS_SYMBOLS_MAX 512
 #define TS_FIELDS_MAX  64
 static uint16_t symbol_of[TS_SYMBOLS_MAX];
@@ -31,7 +31,9 @@ static bool operator_of[TS_SYMBOLS_MAX];
 static uint8_t field_of[TS_FIELDS_MAX];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
-/* Most pairs differ in their first letter: a call for each of them would be a tenth of a millisecond of every single run. */
+/*
+ * Most pairs differ in their first letter: calling strcmp() for each would cost a tenth of a millisecond in every run.
+ */
 static uint16_t find_symbol(const struct symbol_name *row, size_t n, const char *text)
 {
 	for (size_t i = 0; text && i < n; i++)
@@ -73,7 +75,7 @@ bool py_steps(struct py *p, uint64_t n)
 struct reader {
 	struct py *p;
 	TSTreeCursor cursor;
-	uint32_t *last_child; /* per node: the child added last, while it is being read */
+	uint32_t *last_child; /* per node: its last child so far, while the tree is read */
 	uint32_t n_order;
 };
 
@@ -108,7 +110,7 @@ static bool wanted(TSNode n, TSSymbol symbol, TSFieldId field)
 	       ts_node_is_missing(n);
 }
 
-/* Adds the cursor's node below `parent`; PY_NONE: not wanted, or no memory. */
+/* Adds the cursor's node below `parent`; PY_NONE: not needed, or no memory. */
 static uint32_t add_node(struct reader *r, uint32_t parent)
 {
 	struct py *p = r->p;
@@ -135,7 +137,7 @@ static uint32_t add_node(struct reader *r, uint32_t parent)
 		.post_first = r->n_order,
 		.name = PY_NONE,
 	};
-	assert(r->last_child); /* made by the same grow() as the nodes */
+	assert(r->last_child); /* allocated by the same grow() as the nodes */
 	r->last_child[i] = PY_NONE;
 	if (parent != PY_NONE) {
 		if (r->last_child[parent] == PY_NONE)
@@ -154,7 +156,7 @@ static void leave(struct reader *r, uint32_t i)
 	r->p->order[r->n_order++] = i;
 }
 
-/* Moves to the next node that is not below the current one, leaving all that end; false: the tree ends. */
+/* Moves to the next node that is not below the current one, and leaves all nodes that end; false: end of the tree. */
 static bool advance(struct reader *r, uint32_t *parent)
 {
 	while (!ts_tree_cursor_goto_next_sibling(&r->cursor)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atoms and sets of atoms, each stored once, so that equality is equality of numbers.  One memory for all. */
+/* Atoms and sets of atoms, each stored once, so that equal ones have equal numbers.  They share one memory budget. */
 #include "inspect/python.h"
 
 #define BLOCK_SIZE (32 * 1024)
@@ -82,7 +82,7 @@ void py_release(struct py *p)
 
 /* ---- hash tables ---------------------------------------------------------------------------------------- */
 
-/* Makes room for one more; true: the table was rebuilt empty, and the caller fills it again. */
+/* Makes room for one more entry; true: the table was rebuilt empty, and the caller must fill it again. */
 bool py_table_grow(struct py *p, struct py_table *t, uint32_t entries)
 {
 	uint32_t slots = t->slot ? (t->mask + 1) * 2 : 256;
@@ -137,12 +137,12 @@ static bool same_atom(const struct py_atom *a, const struct py_atom *b)
 	return a->number == b->number;
 }
 
-/* Its number, or PY_NONE without memory.  Copies what it points to. */
+/* The atom's number, or PY_NONE without memory.  Copies the text or items. */
 static uint32_t intern(struct py *p, struct py_atom want)
 {
 	size_t size = is_text(want.kind) ? want.len : want.kind == PY_LIST ? want.len * sizeof(*want.item) : 0;
 
-	if (!py_steps(p, size / 4)) /* who calculates with long strings pays for it */
+	if (!py_steps(p, size / 4)) /* long strings cost more steps */
 		return PY_NONE;
 	if (py_table_grow(p, &p->atoms, p->n_atoms + 1))
 		for (uint32_t i = 0; i < p->n_atoms; i++)
