@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways into the shell inspector: a script, a command line for sh -c, and the words of an exec call. */
+/* Entry points of the shell inspector: a script, a command line for sh -c, and the words of an exec call. */
 #include <string.h>
 
 #include "inspect/shell.h"
 
-/* A function that starts itself, directly or through one other, in the background or into its own pipe. */
+/* Reports a function that starts itself, directly or through one other, in the background or into its own pipe. */
 static void find_bombs(struct shell *sh)
 {
 	for (size_t i = 0; i < sh->n_spawns; i++)
@@ -16,7 +16,7 @@ static void find_bombs(struct shell *sh)
 			}
 }
 
-/* Nested: the text was found inside another one, and where is its place there. */
+/* The judge's state before the inspection, which leave() restores. */
 struct entry {
 	enum rule_language language;
 	bool nested;

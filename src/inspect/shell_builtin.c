@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builtins that change what later words mean, run a word as code, or evaluate one a second time. */
+/* Builtins that change the meaning of later words, run a word as code, or evaluate a word a second time. */
 #include <string.h>
 
 #include "inspect/shell.h"
@@ -17,7 +17,10 @@ static struct sh_word join_from(struct shell *sh, const struct sh_word *words, s
 	return (struct sh_word){ .s = text.p ? text.p : "", .len = (uint32_t)text.len, .flags = flags };
 }
 
-/* A text that stood in a variable: what would be worth a warning in plain sight is worse when it is tucked away. */
+/*
+ * Judges the code of eval.  Code that comes from a variable is hidden: a HIGH finding in it is reported as
+ * evaluated-harm, too.
+ */
 static void run_evaluated(struct shell *sh, struct sh_command *cmd, const struct sh_word *code)
 {
 	size_t seen = sh->j->out->n;
@@ -55,7 +58,10 @@ static void do_trap(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 	for (size_t i = 1; i + 1 < n; i++) {
 		if (words[i].s[0] == '-' && words[i].len > 0)
 			continue;
-		/* What a variable holds when the trap runs is the script's own business, unless it was fetched. */
+		/*
+		 * Only the script knows a variable's value when the trap runs; it is reported as code only if it was
+		 * fetched.
+		 */
 		if (words[i].s[0] == MARK_HOLE && !(words[i].flags & ORIGIN_FETCHED))
 			judge_check(sh->j, "parameter-code", cmd->span, "trap");
 		else
@@ -123,7 +129,7 @@ static void do_shift(struct shell *sh, struct sh_command *cmd, const struct sh_w
 		sh->parameters = mine;
 }
 
-/* A name given to these may be a[$(command)], which runs the command. */
+/* The name argument of these builtins may be a[$(command)], which runs the command. */
 static void evaluates_again(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -138,7 +144,7 @@ static void forget(struct shell *sh, const struct sh_word *name, const struct sh
 	sh_var_set(sh, name->s, name->len, (struct sh_value){ .s = "\001", .len = 1, .origins = origins }, true);
 }
 
-/* read x <<< text: the first name gets the text if it is known and alone. */
+/* read x <<< text: the first name gets the text if the text is known and there is no other name. */
 static void do_read(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	size_t names = 0, last = 0;
@@ -191,7 +197,7 @@ static void do_unset(struct shell *sh, struct sh_command *cmd, const struct sh_w
 	}
 }
 
-/* mapfile name: the lines of the input. */
+/* mapfile name: the array gets the lines of the input. */
 static void fill_array(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	struct sh_buf text = { 0 };
@@ -224,7 +230,7 @@ static void do_callback(struct shell *sh, struct sh_command *cmd, const struct s
 	}
 }
 
-/* cp and mv carry along what is known of the file; downloads taint what they write. */
+/* cp and mv copy the known contents of the file; downloads mark the file that they write. */
 static void do_copy(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	struct sh_call call = { .program = "", .words = words, .n = n, .cmd = cmd };
@@ -252,7 +258,7 @@ static void do_tee(struct shell *sh, struct sh_command *cmd, const struct sh_wor
 			sh_file_set(sh, to->s, &cmd->in);
 }
 
-/* cd: relative names mean something else from here on. */
+/* cd: relative names refer to another folder from here on. */
 static void do_cd(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	struct sh_call call = { .program = "cd", .words = words, .n = n, .cmd = cmd };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One simple command: its assignments, its redirections, and the program that finally runs.  The same program may be
- * reached through wrappers, functions, aliases and empty words; each way ends in sh_judge_words().
+ * reached through wrappers, functions, aliases and empty words; all ways end in sh_judge_words().
  */
 #include <ctype.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define CALLS_MAX 64
 
-/* --- code that a shell will read ------------------------------------------------------------------------------- */
+/* --- code for a shell ------------------------------------------------------------------------------------------ */
 
 static void run_text(struct shell *sh, const struct sh_command *cmd, const char *text, size_t len, enum here_use use)
 {
@@ -46,21 +46,23 @@ void sh_run_stream(struct shell *sh, const struct sh_command *cmd, const struct 
 		run_text(sh, cmd, in->text, in->len, use);
 	else if (!(in->flags & STREAM_DECODED))
 		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs what another command prints", who);
-	/* Harmless or not once it is decoded: the script does not show it. */
+	/*
+	 * The script does not show what the decoded text does, so this is reported whether or not the text is harmful.
+	 */
 	if (in->text ? in->flags & STREAM_ENCODED : (in->flags & STREAM_DECODED) && !(in->flags & STREAM_NETWORK))
 		judge_check(sh->j, "decoded-run", cmd->span, "%s runs what was decoded", who);
 	if (in->text && memchr(in->text, MARK_HOLE, in->len) && use == HERE_SHELL)
 		judge_check(sh->j, "partly-dynamic-code", cmd->span, "%s", who);
 }
 
-/* Whether the first command word of the code is known. */
+/* True if the first command word of the code is known. */
 static bool starts_constant(const struct sh_word *code)
 {
 	size_t i = 0;
 
 	while (code->s[i] == ' ' || code->s[i] == '\n' || code->s[i] == '\t')
 		i++;
-	/* name_$i=value: the value is what is known later, and so is a part of the name */
+	/* name_$i=value: an assignment, of which a part of the name is unknown */
 	if (isalpha((unsigned char)code->s[i]) || code->s[i] == '_') {
 		size_t end = i;
 
@@ -76,8 +78,8 @@ static bool starts_constant(const struct sh_word *code)
 }
 
 /*
- * Nothing but parameters of a function that is being defined: its calls are judged with what they hand over.  Or what
- * a tool prints for eval.
+ * True if only the output of a tool meant for eval is unknown, or only parameters of a function that is being defined,
+ * whose calls are judged with their arguments.
  */
 static bool is_handed_over(const struct shell *sh, const struct sh_word *code)
 {
@@ -116,7 +118,7 @@ void sh_run_download(struct shell *sh, const struct sh_command *cmd, const struc
 	f = sh_file_find(sh, file->s);
 	if (f && (f->flags & STREAM_INPUT) && sh->j->has_input)
 		judge_check(sh->j, "stdin-code", cmd->span, "%s was written from it", file->s);
-	/* <(command): its output is the script, known or not */
+	/* for <(command) the command's output is the script, known or not */
 	if (f && (f->text || (f->flags & (STREAM_NETWORK | STREAM_DECODED)) ||
 		  strncmp(file->s, SH_PROCESS, strlen(SH_PROCESS)) == 0)) {
 		s = (struct sh_stream){ .text = f->text,
@@ -177,7 +179,7 @@ static void judge_assigns(struct shell *sh, const struct sh_command *cmd, bool k
 		const struct sh_assign *a = &cmd->assign[i];
 
 		sh_match_assign(sh, a->name.s, &a->value, cmd->span);
-		/* Arithmetic evaluates a[$(x)] once more; prompts expand their text. */
+		/* Arithmetic evaluates a[$(x)] again; prompts expand their text. */
 		if (strstr(a->value.s, "[$(") || strstr(a->value.s, "[`") || strncmp(a->name.s, "PS", 2) == 0)
 			sh_expand_again(sh, a->value.s, a->value.len, cmd->span);
 		if (runs_its_value(a->name.s) && !(a->value.flags & WORD_DYNAMIC))
@@ -201,7 +203,7 @@ static void connect_input(struct shell *sh, struct sh_command *cmd)
 			cmd->in.flags |= r->target.flags & ORIGIN_ENCODED ? STREAM_ENCODED : 0u;
 		} else if (r->kind == REDIRECT_READ || r->kind == REDIRECT_BOTH) {
 			if (sh_names_stdin(&r->target) && !sh_is(&r->target, "-"))
-				continue; /* what it was */
+				continue; /* /dev/stdin: the same input as before */
 			f = sh_file_find(sh, r->target.s);
 			cmd->in = (struct sh_stream){ .flags = STREAM_GIVEN | STREAM_UNKNOWN };
 			if (f)
@@ -215,7 +217,7 @@ static void connect_input(struct shell *sh, struct sh_command *cmd)
 	}
 }
 
-/* What goes to a file is remembered as that file, and does not flow on. */
+/* Output that is redirected to a file is stored as the file's contents and not passed on. */
 static void divert_output(struct shell *sh, const struct sh_command *cmd, struct sh_stream *out)
 {
 	for (size_t i = 0; i < cmd->n_redirect; i++) {
@@ -250,7 +252,7 @@ static void add_spawn(struct shell *sh, const struct sh_command *cmd, const char
 	sh->n_spawns++;
 }
 
-/* A function that starts itself in the background, or into its own pipe, doubles until nothing is left. */
+/* Records a function that starts itself in the background, or into its own pipe: its processes multiply without end. */
 static void note_spawn(struct shell *sh, const struct sh_command *cmd, const struct sh_word *w, struct sh_stream *out)
 {
 	bool self = sh->function_name && sh->function_len == w->len && memcmp(sh->function_name, w->s, w->len) == 0;
@@ -308,7 +310,7 @@ static void call_function(struct shell *sh, const struct sh_command *cmd, struct
 	f->running = false;
 }
 
-/* true: the name belongs to the script itself. */
+/* True: the name is a function or alias of the script, and no program need be judged. */
 static bool call_own(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
 		     struct sh_stream *out)
 {
@@ -339,7 +341,7 @@ static bool is_strict(const struct shell *sh)
 	return sh->j->strict_commands || sh->j->level == INSPECTION_STRICT;
 }
 
-/* The white-list: what is in no list is reported under the name of the list. */
+/* The allow-list: a program that is in no list is reported with the rule of the list. */
 static void judge_strict(struct shell *sh, const struct sh_command *cmd, const char *program,
 			 const struct sh_word *words, size_t n)
 {
@@ -359,7 +361,7 @@ static void judge_strict(struct shell *sh, const struct sh_command *cmd, const c
 		}
 }
 
-/* Files that any program opens: by the rules for paths. */
+/* Judges the operands of any program that opens files by the rules for paths. */
 static void judge_files(struct shell *sh, const struct sh_call *call)
 {
 	const struct sh_word *w;
@@ -381,7 +383,7 @@ static struct sh_word without_holes(struct shell *sh, const struct sh_word *w)
 	return (struct sh_word){ .s = text.p ? text.p : "", .len = (uint32_t)text.len };
 }
 
-/* The command word is not known: say so, then look at what it would be if the unknown part were empty. */
+/* Reports an unknown command word, then judges the command as if the unknown part were empty. */
 static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n,
 			  unsigned level, struct sh_stream *out)
 {
@@ -391,7 +393,7 @@ static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct
 
 	judge_check(sh->j, sh->j->strict_commands ? "strict-dynamic" : "dynamic-command", cmd->span,
 		    "the program's name");
-	/* Of "$folder"/run only the folder is unknown. */
+	/* In "$folder"/run the program's own name is known. */
 	if ((words[0].flags & ORIGIN_FETCHED) && strchr(base_name(words[0].s), MARK_HOLE))
 		judge_check(sh->j, "fetched-command", cmd->span, "the program's name");
 	(void)sh_match_rules(sh, &call);
@@ -404,7 +406,7 @@ static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct
 	*out = (struct sh_stream){ .flags = STREAM_UNKNOWN };
 }
 
-/* A shell whose output, or the environment, goes to a program that talks to the network. */
+/* Reports the output of a shell, or the environment, as input or argument of a network program. */
 static void judge_sending(struct shell *sh, const struct sh_call *call)
 {
 	static const char *const senders[] = { "nc",  "ncat", "netcat",   "socat", "telnet", "curl", "wget",
@@ -444,7 +446,7 @@ static void judge_program(struct shell *sh, struct sh_command *cmd, const struct
 	sh_output(sh, cmd, call.program, words, n, out);
 }
 
-/* Below the workspace, by its spelling. */
+/* A relative path with a folder and without "..". */
 static bool is_own_file(const struct sh_word *w)
 {
 	return w->s[0] != '/' && w->s[0] != '~' && strchr(w->s, '/') && !strstr(w->s, "..");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading words the way the shell does: quotes, backslashes, $ in all its forms, backticks, process substitution.
- * Every substitution is parsed as commands on the spot, in whatever corner it is found.  Recursion is bounded by
- * shell.depth (substitutions) and shell.braces (everything else that nests inside a word).
+ * Parses and expands words as the shell does: quotes, backslashes, $ in all its forms, backticks, process substitution.
+ * Every substitution is parsed as commands where it is found.  Recursion is bounded by shell.depth (substitutions) and
+ * shell.braces (everything else that nests inside a word).
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* A literal character of the source: marks cannot be forged. */
+/* Adds a literal character of the source; replaces marks, so that they cannot be forged. */
 static void add_literal(struct shell *sh, struct sh_buf *out, char c)
 {
 	unsigned char u = (unsigned char)c;
@@ -85,7 +85,7 @@ static void add_output(struct shell *sh, struct sh_buf *out, const struct sh_str
 	sh_add_value(sh, out, s->text, len, quoted, false);
 }
 
-/* The saved state of the current command, while another one inside it is examined. */
+/* The saved state of the current command, while a command inside it is judged. */
 struct saved {
 	unsigned pick, pick_max;
 	const char *cwd;
@@ -109,12 +109,12 @@ static void leave(struct shell *sh, struct saved s)
 	sh->pick_max = s.pick_max;
 	sh->cwd = s.cwd;
 	sh->lost = s.lost;
-	/* What is printed is not the variable that was handed to who prints it. */
+	/* The output of a command that was given a variable is not that variable. */
 	sh->origins &= s.origins | ~(uint32_t)(ORIGIN_UNSET | ORIGIN_PARAMETER | ORIGIN_VARIABLE);
 	sh->substituted = true;
 }
 
-/* At the first character inside the parentheses. */
+/* Called at the first character inside the parentheses. */
 static struct sh_stream substitute(struct shell *sh, struct sh_text *t, char term)
 {
 	struct sh_stream stream = { 0 };
@@ -128,7 +128,7 @@ static struct sh_stream substitute(struct shell *sh, struct sh_text *t, char ter
 	return stream;
 }
 
-/* <(command): a file that holds what the command prints. */
+/* <(command): a file with the command's output. */
 static void process(struct shell *sh, struct sh_text *t, struct sh_buf *out)
 {
 	struct sh_stream stream;
@@ -187,7 +187,7 @@ bool sh_is_arithmetic(const struct sh_text *t, size_t open, size_t *close)
 		else if (c == '\'' || c == '"') {
 			const char *end = memchr(t->s + i + 1, c, t->len - i - 1);
 
-			/* An apostrophe alone means nothing in arithmetic. */
+			/* an apostrophe without a partner has no meaning in arithmetic */
 			if (end)
 				i = (size_t)(end - t->s);
 		}
@@ -196,7 +196,7 @@ bool sh_is_arithmetic(const struct sh_text *t, size_t open, size_t *close)
 	return !depth && i < t->len && t->s[i] == ')';
 }
 
-/* Expands t up to `end` with the given mode, as a text of its own. */
+/* Expands t up to `end` in the given mode, as a separate text. */
 static void expand_part(struct shell *sh, struct sh_text *t, size_t end, enum expand_mode mode, struct sh_buf *out)
 {
 	size_t len = t->len;
@@ -210,7 +210,7 @@ static void expand_part(struct shell *sh, struct sh_text *t, size_t end, enum ex
 	sh->braces--;
 }
 
-/* A plain number, perhaps with spaces: the value is itself.  Everything else is known only when it runs. */
+/* A plain number, also with white space, is its own value.  Anything else is unknown before run time. */
 static void add_arithmetic(struct shell *sh, const struct sh_buf *expr, struct sh_buf *out)
 {
 	size_t i = 0, end = expr->len;
@@ -290,7 +290,9 @@ void sh_add_escape(struct shell *sh, struct sh_buf *out, const char *s, size_t *
 		sh_addc(sh, out, to[simple - from]);
 	else if (c >= '0' && c <= '7') {
 		*i = mark - 1;
-		/* printf and echo allow \0ooo, $'..' only \ooo: taking the longer form misses nothing that matters */
+		/*
+		 * printf and echo allow \0ooo, $'..' only \ooo: accepting the longer form misses nothing that matters
+		 */
 		add_utf8(sh, out, number(s, i, c == '0' ? 4 : 3, 8) & 0xff);
 	} else if (c == 'x' || c == 'u' || c == 'U')
 		add_utf8(sh, out, number(s, i, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16) & 0x1fffff);
@@ -405,7 +407,7 @@ static void dollar(struct shell *sh, struct sh_text *t, bool quoted, bool string
 	}
 }
 
-/* A backslash; soft: inside double quotes and their like, where it protects only a few characters. */
+/* A backslash; soft: inside double quotes and the like, where it escapes only a few characters. */
 static void backslash(struct shell *sh, struct sh_text *t, enum expand_mode mode, bool soft, struct sh_buf *out)
 {
 	char next = peek(t, 1);
@@ -452,7 +454,7 @@ static void add_active(struct shell *sh, struct sh_buf *out, char c, enum expand
 	sh_addc(sh, out, c);
 }
 
-/* The parentheses of @(a|b) and its like belong to the word. */
+/* True for @(a|b) and the like, whose parentheses belong to the word. */
 static bool extended_glob(const struct sh_text *t)
 {
 	return peek(t, 0) && strchr("?*+@!", peek(t, 0)) && peek(t, 1) == '(';
@@ -530,7 +532,7 @@ void sh_expand_again(struct shell *sh, const char *s, size_t len, struct span wh
 	sh->depth--;
 }
 
-/* Where the bracket at `open` closes; quotes and nested brackets are skipped. */
+/* The position of the bracket that closes the one at `open`; skips quotes and nested brackets. */
 static size_t closing_bracket(const struct sh_text *t, size_t open)
 {
 	size_t depth = 0;
@@ -557,7 +559,7 @@ static size_t closing_bracket(const struct sh_text *t, size_t open)
 	return 0;
 }
 
-/* (a b c) behind name= */
+/* (a b c) after name= */
 static void array_value(struct shell *sh, struct sh_text *t, struct sh_buf *out)
 {
 	size_t start = t->pos++;
@@ -583,7 +585,7 @@ static void array_value(struct shell *sh, struct sh_text *t, struct sh_buf *out)
 		}
 		(void)sh_expand(sh, t, EXPAND_WORD, false, &word);
 		if (t->pos == before)
-			t->pos++; /* an operator has no business here; bash refuses it */
+			t->pos++; /* an operator is a syntax error here; bash refuses it */
 		sh_fields(sh, &word, &fields);
 		for (size_t i = 0; i < fields.n; i++) {
 			const char *v = fields.row[i].s, *eq = v[0] == '[' ? strstr(v, "]=") : NULL;
@@ -595,7 +597,7 @@ static void array_value(struct shell *sh, struct sh_text *t, struct sh_buf *out)
 	sh_check(sh, t, "shell-syntax", start, "an array is never closed");
 }
 
-/* name=, name+=, name[subscript]=: its length in the source, 0 if the word is none. */
+/* The length of name=, name+= or name[subscript]= in the source, 0 if the word is none of these. */
 static size_t assignment_head(const struct sh_text *t, size_t *bracket)
 {
 	size_t i = t->pos;

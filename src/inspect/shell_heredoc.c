@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Here-documents.  The operator is met in the middle of a command line, the text comes behind its end: meanwhile the
- * document waits in the text's list, and its consumer (a shell, a file) is noted with it.
+ * Here-documents.  The operator is in the middle of a command line, the text begins after the line.  Until then the
+ * document is in the text's list, together with its consumer (a shell, a file).
  */
 #include <string.h>
 
@@ -68,7 +68,7 @@ int sh_add_heredoc(struct shell *sh, struct sh_text *t, bool dash, size_t start)
 	return number;
 }
 
-/* One line as the shell compares it with the delimiter: tabs gone for <<-, continued lines joined. */
+/* Compares one line with the delimiter as the shell does: without tabs for <<-, continued lines joined. */
 static bool is_delimiter(const struct sh_text *t, const struct sh_heredoc *h, size_t pos, size_t *next)
 {
 	size_t matched = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs with code in their arguments: shells and interpreters (-c, -e, standard input), editors, awk and sed, and
- * the many options of ordinary tools whose value is a command.
+ * the many options of common tools whose value is a command.
  */
 #include <ctype.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #include "inspect/shell.h"
 
-/* --- options that hold a command ------------------------------------------------------------------------------- */
+/* --- options with a command ------------------------------------------------------------------------------------ */
 
-/* The value must start with the prefix, which is cut off; "" takes all. */
+/* The value must begin with the prefix, which is removed; "" accepts all values. */
 static const struct {
 	const char *program, *option, *prefix;
 } commands_in_options[] = {
@@ -145,7 +145,7 @@ static void option_commands(struct shell *sh, struct sh_command *cmd, const stru
 
 		if (strcmp(commands_in_options[i].program, call->program) != 0)
 			continue;
-		/* An option may be given many times: every one counts. */
+		/* an option may be repeated, and every value counts */
 		for (size_t k = 1; k < call->n; k++) {
 			const struct sh_call rest = { .program = call->program,
 						      .words = call->words + k - 1,
@@ -168,7 +168,7 @@ enum interpreter_kind { KIND_SHELL, KIND_PYTHON, KIND_JAVASCRIPT, KIND_FOREIGN }
 static const struct interpreter {
 	const char *glob;
 	enum interpreter_kind kind;
-	const char *options; /* whose value is code, separated by spaces */
+	const char *options; /* options whose value is code, separated by spaces */
 } interpreters[] = {
 	{ "sh", KIND_SHELL, "-c" },
 	{ "bash", KIND_SHELL, "-c" },
@@ -216,7 +216,7 @@ static const struct interpreter {
 	{ "ghc", KIND_FOREIGN, "-e" },
 };
 
-/* Text in a language without an inspector: what starts programs or deletes, what connects, and what decodes. */
+/* Words that matter in a language without an inspector: they start programs or delete, connect, or decode. */
 static const char *const foreign_starts[] = {
 	"system",     "exec",         "popen",         "spawn",     "passthru",   "shell_exec",     "proc_open",
 	"pcntl_exec", "qx",           "fork",          "unlink",    "rmtree",     "remove_tree",    "rm_rf",
@@ -257,7 +257,7 @@ static const char *mentions_any(const char *text, const char *const *words, size
 	return NULL;
 }
 
-/* Every string literal of the code may be a command: those that are get judged as such. */
+/* Judges every string literal of the code that looks like a command as one. */
 static void strings_as_commands(struct shell *sh, struct sh_command *cmd, const char *code, const char *who)
 {
 	bool outer = sh->guessing;
@@ -331,7 +331,7 @@ static void run_code(struct shell *sh, struct sh_command *cmd, const struct inte
 	}
 }
 
-/* Shells: -c may hide in a cluster, and its code is the first operand, not the next word. */
+/* Shells: -c may be part of a cluster, and its code is the first operand, not the next word. */
 static bool shell_code(const struct sh_call *call, struct sh_word *code, size_t *operand)
 {
 	bool has_code = false;
@@ -459,7 +459,7 @@ static void run_interpreter(struct shell *sh, struct sh_command *cmd, const stru
 		sh_run_download(sh, cmd, file, use_of(in->kind));
 }
 
-/* --- awk, sed, git, and the rest ------------------------------------------------------------------------------- */
+/* --- awk, sed, git, and others --------------------------------------------------------------------------------- */
 
 static void run_awk(struct shell *sh, struct sh_command *cmd, const struct sh_call *call)
 {
@@ -487,7 +487,7 @@ static void run_awk(struct shell *sh, struct sh_command *cmd, const struct sh_ca
 	}
 }
 
-/* One command of a sed script: e runs the rest of the line, s///e the result. */
+/* One command of a sed script: e runs the rest of the line, s///e runs the result. */
 static void sed_line(struct shell *sh, struct sh_command *cmd, const char *s, size_t len)
 {
 	size_t i = 0;
@@ -644,7 +644,7 @@ static void run_editor(struct shell *sh, struct sh_command *cmd, const struct sh
 	}
 }
 
-/* make SHELL=x, make -f -, and a makefile that the script wrote: its recipes are commands. */
+/* make SHELL=x, make -f -, and a makefile written by the script: its recipes are commands. */
 static void run_make(struct shell *sh, struct sh_command *cmd, const struct sh_call *call)
 {
 	static const char *const usual[] = { "GNUmakefile", "makefile", "Makefile" };
@@ -666,7 +666,7 @@ static void run_make(struct shell *sh, struct sh_command *cmd, const struct sh_c
 				 (size_t)(strstr(call->words[i].s, "$(shell ") - call->words[i].s) + 8, "make");
 }
 
-/* Programs that take command lines on standard input: at, batch, ed and ex scripts with !. */
+/* Programs that read command lines from standard input: at, batch, ed and ex scripts with !. */
 static void run_batch(struct shell *sh, struct sh_command *cmd, const struct sh_call *call)
 {
 	if (cmd->piped_in)

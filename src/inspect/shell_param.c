@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters: $x and ${x...} with every operator of bash.  Words inside operators are expanded whether or not the
- * shell would need them, so a substitution there is always seen; the value is folded where constants allow.
+ * Parameters: $x and ${x...} with every operator of bash.  Words inside operators are expanded even if the shell would
+ * not need them, so every substitution in them is judged; the value is folded where it is constant.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@ struct parameter {
 	bool indirect, count;
 	bool subscripted, all; /* [i], [@] */
 	struct sh_buf subscript;
-	bool set; /* assigned by the script, or known by nature */
+	bool set; /* assigned by the script, or known from the environment */
 	struct sh_value value;
 };
 
-/* What an ordinary environment holds. */
+/* Variables of an ordinary environment. */
 static const struct {
 	const char *name, *value;
 } environment[] = {
@@ -93,7 +93,7 @@ static bool is_own_process(const char *name, size_t len)
 	return (len == 1 && (name[0] == '!' || name[0] == '$')) || (len == 7 && memcmp(name, "BASHPID", 7) == 0);
 }
 
-/* Unset by the script: empty or of the environment, which only the run knows. */
+/* False: the script does not set it.  Then it is empty or comes from the environment, which is unknown here. */
 static bool lookup(struct shell *sh, const char *name, size_t len, struct sh_value *ret)
 {
 	static const char hole[] = { MARK_HOLE, '\0' };
@@ -223,7 +223,7 @@ static bool is_constant(const struct parameter *p)
 	return p->set && !memchr(p->value.s, MARK_HOLE, p->value.len);
 }
 
-/* -N or N; false if the text is more than a number. */
+/* Parses -N or N; false if the text contains more than a number. */
 static bool read_number(const char *s, size_t len, long *ret)
 {
 	char text[24], *end;
@@ -245,7 +245,7 @@ static void op_substring(struct shell *sh, struct parameter *p, const struct sh_
 	const char *colon = w->len ? memchr(w->p, ':', w->len) : NULL;
 	size_t first = colon ? (size_t)(colon - w->p) : w->len;
 	long len = (long)p->value.len, from, count;
-	/* The home folder's name is not known, but it starts with a slash. */
+	/* the home folder is unknown, but its path begins with a slash */
 	bool home = p->len == 4 && memcmp(p->name, "HOME", 4) == 0;
 
 	if (p->value.array || !is_constant(p) || !read_number(w->p ? w->p : "", first, &from)) {
@@ -316,7 +316,7 @@ static void op_trim(struct shell *sh, struct parameter *p, char side, bool longe
 	sh_add_value(sh, out, p->value.s, len, quoted, false);
 }
 
-/* The longest match at i; false: none. */
+/* Finds the longest match at i; false: none. */
 static bool match_at(const struct sh_word *pattern, const char *s, size_t len, size_t i, size_t *end)
 {
 	if (!(pattern->flags & WORD_GLOB)) {
@@ -365,12 +365,12 @@ static void op_default(struct shell *sh, struct parameter *p, char op, bool colo
 	if (op == '+' ? (absent && !unknown) : (!absent || op == '?')) {
 		if (op != '+')
 			sh_add_value(sh, out, p->value.s, p->value.len, quoted, p->value.array);
-		/* ${x:?}: never empty behind this place */
+		/* ${x:?}: x is not empty after this */
 		if (op == '?' && (sh->origins & (ORIGIN_UNSET | ORIGIN_PARAMETER)))
 			sh->origins = (sh->origins & ~(uint32_t)(ORIGIN_UNSET | ORIGIN_PARAMETER)) | ORIGIN_OUTPUT;
 		return;
 	}
-	/* The word was expanded with the right quoting already. */
+	/* the word has already been expanded with the right quoting */
 	sh_add(sh, out, w->p ? w->p : "", w->len);
 	if (op == '=')
 		sh_var_set(sh, p->name, p->len,
@@ -419,7 +419,7 @@ static void apply(struct shell *sh, struct sh_text *t, struct parameter *p, size
 	t->pos++;
 	twice = at(t) == op && op && strchr("#%/^,", op);
 	t->pos += twice;
-	/* In double quotes, single quotes count only inside the pattern operators. */
+	/* In double quotes, single quotes are special only in pattern operators. */
 	if (!sh_expand(sh, t, EXPAND_BRACE, quoted && !(op && strchr("#%/^,", op)), &w)) {
 		sh_check(sh, t, "shell-syntax", start, "${ is never closed");
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the commands.  No tree is built: the parser keeps a stack of open compounds (only `case` and function bodies
- * need more than a push and a pop), and hands every simple command on as soon as its end is reached.  In doubt a text
- * is treated as a command: too many commands only cost a check each.
+ * Finds the commands.  No tree is built: the parser keeps a stack of open compounds (only `case` and function bodies
+ * need more than a push and a pop), and passes every simple command on as soon as its end is reached.  When in doubt, a
+ * text is treated as a command: too many commands only cost a check each.
  */
 #include <ctype.h>
 #include <string.h>
@@ -16,14 +16,14 @@ struct frame {
 	size_t start;
 	struct sh_stream in, out;
 	bool piped_in;
-	/* a function body: what is to be restored at its end */
+	/* for a function body: state to restore at its end */
 	const char *function;
 	size_t function_len;
 	const char *outer_function;
 	uint32_t outer_function_len;
 	struct sh_words *outer_parameters;
 	bool outer_used;
-	/* cd inside of it does not reach behind it: a subshell, a function that is only defined */
+	/* cd inside has no effect after it: a subshell, or a function that is only defined */
 	const char *outer_cwd;
 	bool outer_lost;
 };
@@ -36,10 +36,10 @@ struct parser {
 	struct frame *frames;
 	size_t n, cap;
 	struct sh_stream *out;
-	struct sh_stream pipe; /* from the command in front of | */
+	struct sh_stream pipe; /* output of the command before | */
 	bool piped;
-	bool after_condition; /* behind && or || */
-	const char *function; /* the next compound is its body */
+	bool after_condition; /* after && or || */
+	const char *function; /* function whose body is the next compound */
 	size_t function_len;
 };
 
@@ -48,7 +48,7 @@ static char peek(const struct sh_text *t, size_t ahead)
 	return t->pos + ahead < t->len ? t->s[t->pos + ahead] : '\0';
 }
 
-/* The length of the reserved word at pos, if it is exactly this one. */
+/* True if the word at pos is this reserved word. */
 static bool at_word(const struct sh_text *t, const char *word)
 {
 	size_t n = strlen(word);
@@ -67,7 +67,7 @@ static struct sh_stream *current_out(struct parser *p)
 	return p->n ? &top(p)->out : p->out;
 }
 
-/* What a group prints is what its commands print, one after the other. */
+/* The output of a group is the output of its commands, one after the other. */
 static void merge(struct shell *sh, struct sh_stream *into, const struct sh_stream *more)
 {
 	struct sh_buf text = { 0 };
@@ -125,8 +125,8 @@ static void deliver(struct parser *p, const struct sh_command *cmd, const struct
 }
 
 /*
- * A command that mentions variables with several possible values is looked at once for each; one that holds a
- * substitution or a here-document only once, or else the looks would multiply.
+ * A command that uses variables with several possible values is judged once for each value.  One that contains a
+ * substitution or a here-document is judged only once, because the number of rounds would multiply.
  */
 static void simple(struct parser *p)
 {
@@ -231,7 +231,7 @@ static void define_function(struct parser *p, const struct frame *f)
 	sh->used_parameter = f->outer_used;
 }
 
-/* Behind a closed compound: its redirections and its place in a pipeline. */
+/* After a closed compound: its redirections and its place in a pipeline. */
 static void after_group(struct parser *p, struct sh_stream out, size_t start)
 {
 	struct sh_command cmd = { 0 };
@@ -267,7 +267,7 @@ static void pop(struct parser *p)
 	after_group(p, out, f.start);
 }
 
-/* Closes the innermost compound of the kind; others above it were never closed. */
+/* Closes the innermost compound of this kind; compounds inside it were never closed. */
 static void close_frame(struct parser *p, enum frame_kind kind)
 {
 	size_t i = p->n;
@@ -294,7 +294,7 @@ static void skip_lines(struct parser *p)
 	}
 }
 
-/* ((...)): true if it was arithmetic. */
+/* ((...)): false if it is not arithmetic. */
 static bool arithmetic(struct parser *p)
 {
 	size_t close, whole = p->t->len;
@@ -344,7 +344,7 @@ static void loop_head(struct parser *p)
 			return;
 	}
 	origins = p->sh->origins;
-	/* Only the last few are remembered: those that name something special come last. */
+	/* A variable keeps only the last few values, so words that name something special are assigned last. */
 	for (int special = 0; special < 2; special++)
 		for (size_t i = 0; i < list.n; i++) {
 			const struct sh_word *w = &list.row[i];
@@ -358,7 +358,7 @@ static void loop_head(struct parser *p)
 		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
 }
 
-/* Up to the ) behind the patterns of a case; or esac. */
+/* Reads up to the ) after the patterns of a case, or up to esac. */
 static void case_patterns(struct parser *p)
 {
 	size_t assign;
@@ -405,7 +405,7 @@ static void case_head(struct parser *p)
 	case_patterns(p);
 }
 
-/* [[ ... ]]: only its substitutions matter, and words that are evaluated a second time as arithmetic. */
+/* [[ ... ]]: only its substitutions matter, and words that are evaluated again as arithmetic. */
 static void condition(struct parser *p)
 {
 	size_t start = p->t->pos, assign;
@@ -436,7 +436,7 @@ static void condition(struct parser *p)
 	sh_check(p->sh, p->t, "shell-syntax", start, "[[ is never closed");
 }
 
-/* name () or function name: the name is kept until the body comes. */
+/* name () or function name: keeps the name for the body that follows. */
 static bool function_head(struct parser *p)
 {
 	struct sh_text *t = p->t;
@@ -583,7 +583,7 @@ static void act(struct parser *p, const struct reserved *r)
 
 static void command_start(struct parser *p)
 {
-	/* Without extglob !(x) is a negated subshell; looking at it as commands can only find more. */
+	/* Without extglob, !(x) is a negated subshell.  Parsing it as commands in any case can only find more. */
 	if (peek(p->t, 0) == '!' && peek(p->t, 1) == '(') {
 		p->t->pos++;
 		return;
@@ -679,7 +679,7 @@ void sh_parse(struct shell *sh, struct sh_text *t, char term, struct sh_stream *
 	if (t->here_first >= 0 && !term)
 		sh_read_heredocs(sh, t);
 	if ((term && !p.done) || p.n) {
-		/* A body that never ends still names its function: put back what was set aside for it. */
+		/* A body without an end still defines its function, and restores the saved state. */
 		for (; p.n; p.n--)
 			if (top(&p)->function)
 				define_function(&p, top(&p));
@@ -698,7 +698,7 @@ void sh_parse_text(struct shell *sh, const char *s, size_t len, struct span wher
 		sh->stop = true;
 		return;
 	}
-	/* What is only known at run time becomes an unset variable. */
+	/* A part that is unknown before run time becomes an unset variable. */
 	for (size_t i = 0; i < len; i++)
 		if (s[i] == MARK_HOLE)
 			sh_add(sh, &code, "${_}", 4);

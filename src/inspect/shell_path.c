@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of place a word names.  Words are normalised first: an unknown variable counts as empty at the front (rm
- * -rf "$x"/ is rm -rf / when x is unset), . and .. and // are resolved against the workspace, and a relative path that
- * climbs out is tried from the root as well, because the depth of the working directory is unknown.
+ * Classifies the place that a word names.  Words are normalised first: an unknown variable at the front counts as empty
+ * (rm -rf "$x"/ is rm -rf / when x is unset), . and .. and // are resolved against the workspace, and a relative path
+ * that climbs out is tried from the root as well, because the depth of the working directory is unknown.
  */
 #include <string.h>
 
@@ -30,7 +30,10 @@ unsigned sh_path_class_by_name(const char *name, size_t len)
 	return 0;
 }
 
-/* Globs on the normalised path.  Later rows add to earlier ones; a row of class 0 makes an exception and ends the search. */
+/*
+ * Globs on the normalised path.  A path gets the classes of all rows that match; a row of class 0 is an exception and
+ * ends the search.
+ */
 static const struct {
 	const char *glob;
 	unsigned class;
@@ -58,7 +61,7 @@ static const struct {
 	{ "/etc/timezone", 0 },
 	{ "/etc/localtime", 0 },
 	{ "/etc/mime.types", 0 },
-	/* folders of the system: nothing is written, moved or deleted here */
+	/* system folders: nothing may be written, moved or deleted here */
 	{ "/bin*", PATH_SYSTEM | PATH_SHOWN },
 	{ "/sbin*", PATH_SYSTEM | PATH_SHOWN },
 	{ "/lib*", PATH_SYSTEM | PATH_SHOWN },
@@ -88,7 +91,7 @@ static const struct {
 	{ "/usr/local/etc*", PATH_LISTED | PATH_PRIVATE },
 	{ "/usr/lib/systemd*", PATH_LISTED | PATH_PRIVATE },
 	{ "/", PATH_SHOWN },
-	/* what programs have no business reading */
+	/* files that programs have no reason to read */
 	{ "/etc/*", PATH_PRIVATE },
 	{ "/proc/*", PATH_PRIVATE },
 	{ "/sys/*", PATH_PRIVATE },
@@ -102,7 +105,7 @@ static const struct {
 	{ "/var/spool/*", PATH_PRIVATE },
 	{ "/var/backups/*", PATH_PRIVATE },
 	{ "/var/mail/*", PATH_PRIVATE },
-	/* what the system says about itself: not PATH_PRIVATE */
+	/* facts about the system: not PATH_PRIVATE */
 	{ "/proc/cpuinfo", PATH_FACT },
 	{ "/proc/meminfo", PATH_FACT },
 	{ "/proc/loadavg", PATH_FACT },
@@ -137,7 +140,7 @@ static const struct {
 	{ "/etc/services", PATH_FACT },
 	{ "/etc/protocols", PATH_FACT },
 	{ "/etc/ssl/certs/*", PATH_FACT },
-	/* secrets, wherever they are */
+	/* secrets, in any folder */
 	{ "/etc/shadow*", PATH_SECRET },
 	{ "/etc/gshadow*", PATH_SECRET },
 	{ "/etc/sudoers*", PATH_SECRET },
@@ -224,7 +227,7 @@ static const struct {
 	{ "/dev/fb*", PATH_DEVICE },
 };
 
-/* Trees whose loss is a disaster, with or without a star behind them. */
+/* Trees whose loss is a disaster, with or without a star after them. */
 static const char *const roots[] = {
 	"/",        "~",        "/bin",    "/boot", "/dev",     "/etc",     "/home",      "/lib",      "/lib32",
 	"/lib64",   "/libx32",  "/media",  "/mnt",  "/opt",     "/proc",    "/root",      "/run",      "/sbin",
@@ -232,7 +235,7 @@ static const char *const roots[] = {
 	"/var/lib", "/var/log", "/home/*", "~/*",   "/etc/*",   "/lib/*",   "/boot/*",
 };
 
-/* Resolves ".", ".." and "//"; false if more was climbed than there was. */
+/* Resolves ".", ".." and "//"; false if ".." climbed above the start. */
 static bool normalise(const char *s, size_t len, char *ret)
 {
 	size_t n = 0;
@@ -267,7 +270,7 @@ static bool is_root(const char *path)
 	size_t n = strlen(path);
 
 	memcpy(bare, path, n + 1);
-	/* a star behind the folder is as bad as the folder */
+	/* a star after the folder is as bad as the folder */
 	while (n && (bare[n - 1] == '*' || bare[n - 1] == '.' || bare[n - 1] == '?'))
 		n--;
 	while (n > 1 && bare[n - 1] == '/')
@@ -328,7 +331,10 @@ static bool is_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Secrets of the workspace are hidden from the cell, and what the script wrote itself is none. */
+/*
+ * Secrets in the workspace are hidden from the cell, so they have a class of their own; a file that the script wrote is
+ * no secret.
+ */
 static unsigned own(const struct shell *sh, const char *s, unsigned found)
 {
 	if (!(found & PATH_SECRET))
@@ -361,7 +367,7 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 		found |= PATH_HERE;
 	if (strlen(workspace) + len + 2 > sizeof(text))
 		return found;
-	/* From the workspace, and, if it climbs, from the root. */
+	/* Resolves from the workspace and, if the path climbs out, from the root. */
 	memcpy(text, workspace, strlen(workspace));
 	text[strlen(workspace)] = '/';
 	memcpy(text + strlen(workspace) + 1, s, len + 1);
@@ -379,7 +385,7 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 	return strspn(s, "./") == len && strstr(s, "../..") ? found | PATH_ROOT : found;
 }
 
-/* A wildcard in a folder's name: which well-known places does it reach? */
+/* The classes of the well-known places that a wildcard matches. */
 static unsigned reached(const char *s, size_t len)
 {
 	static const char *const known[] = { "/etc",
@@ -424,7 +430,10 @@ static bool is_address(const char *s)
 	return strstr(s, "://") != NULL;
 }
 
-/* The unknown front of a word: not if the script itself computed it, or a caller of the function will name it. */
+/*
+ * True if the unknown front of a word may be empty: not if the script computed it, or if it is a parameter that callers
+ * supply.
+ */
 static bool may_be_empty(const struct shell *sh, const struct sh_word *w)
 {
 	if (w->flags & ORIGIN_UNSET)
@@ -434,7 +443,7 @@ static bool may_be_empty(const struct shell *sh, const struct sh_word *w)
 	return !(w->flags & ORIGIN_OUTPUT);
 }
 
-/* An address of the machine itself: the cell's own loopback. */
+/* An address of the cell's own loopback interface. */
 static bool is_local(const char *s)
 {
 	static const char *const hosts[] = { "localhost", "127.", "[::1]", "::1", "0.0.0.0" };
@@ -462,7 +471,7 @@ static bool is_local(const char *s)
 	return false;
 }
 
-/* A number of a process, as kill takes it. */
+/* A process number, as an argument of kill. */
 static bool is_own_process(const struct shell *sh, const struct sh_word *w)
 {
 	return (w->flags & ORIGIN_OWN) || w->s[0] == '%' || sh_is(w, "0") ||
@@ -482,7 +491,7 @@ unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w)
 		s += 7;
 		len -= 7;
 	}
-	/* curl @file, and what remains of an empty variable */
+	/* curl @file, and the rest of a word after an empty variable */
 	if (len && s[0] == '@') {
 		s++;
 		len--;
@@ -492,7 +501,7 @@ unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w)
 		len--;
 		if (!len || s[0] != '/')
 			return found;
-		/* only "$x"/ and "$x"/.. are dangerous: $x/etc may be anything */
+		/* only "$x"/ and "$x"/.. are dangerous: $x/etc may be any folder */
 		if (len > 1 && strspn(s, "/*.") != len)
 			return found | (strstr(s, "/../") ? classify(sh, s, len, true) : 0) |
 			       (classes_of(s) & PATH_SECRET);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing a command with the rules: the pattern language of shell.h. */
+/* Compares a command with the rules: the pattern language of shell.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 
 #define WORDS_SEEN 64
 
-/* A command under comparison; the classes of its words are worked out when first asked for. */
+/* A command being compared; the classes of its words are computed on first use. */
 struct candidate {
 	struct shell *sh;
 	const struct sh_call *call;
 	unsigned classes[WORDS_SEEN];
 	bool known[WORDS_SEEN];
-	bool any_program; /* the pattern said "*" */
+	bool any_program; /* the pattern's program is "*" */
 };
 
 struct piece {
@@ -21,7 +21,7 @@ struct piece {
 	size_t len;
 };
 
-/* Programs whose operands are text, not files; and listings, which have rules of their own. */
+/* Programs whose operands are text, not files; and listing programs, which have rules of their own. */
 static const char *const text_programs[] = {
 	":",       "[",     "[[",      "alias",  "basename", "bc",     "cd",       "command",  "date",
 	"declare", "dir",   "dirname", "du",     "echo",     "exit",   "export",   "expr",     "false",
@@ -39,7 +39,7 @@ bool sh_opens_operands(const char *program)
 	return true;
 }
 
-/* grep, sed and awk take a pattern or program first. */
+/* The first operand that is a file: grep, sed and awk take a pattern or program first. */
 static size_t first_file_operand(const struct sh_call *call)
 {
 	static const char *const names[] = { "grep", "egrep", "fgrep", "rg",   "ag", "ack",
@@ -90,7 +90,7 @@ static bool long_option(const struct sh_word *w, const char *spelling, size_t le
 	return true;
 }
 
-/* -x alone or inside -axb; the value is the rest of the word or the next one. */
+/* -x alone or inside -axb; the value is the rest of the word, or NULL: the next word. */
 static bool short_option(const struct sh_word *w, char letter, const char *with_value, const char **value)
 {
 	const char *at;
@@ -99,7 +99,7 @@ static bool short_option(const struct sh_word *w, char letter, const char *with_
 	if (w->s[1] == '-')
 		return false;
 	at = strchr(w->s + 1, letter);
-	/* -Iseconds of date: what follows such a letter is its value */
+	/* -Iseconds of date: the rest of the word after such a letter is its value */
 	rest = 1 + strcspn(w->s + 1, with_value);
 	if (at && (size_t)(at - w->s) > rest)
 		return false;
@@ -107,13 +107,13 @@ static bool short_option(const struct sh_word *w, char letter, const char *with_
 	return at != NULL;
 }
 
-/* Letters of a program that take the rest of their word; programs whose clusters are misread otherwise. */
+/* Option letters whose value is the rest of the word, for programs whose clusters would be misread otherwise. */
 static const char *letters_with_value(const char *program)
 {
 	return strcmp(program, "date") == 0 ? "dfIrs" : "";
 }
 
-/* The first one from word *from on; *from becomes the word behind it. */
+/* Finds the first one from word *from on; *from becomes the index after it. */
 static bool find_option(const struct sh_call *call, const char *spelling, size_t len, size_t *from,
 			struct sh_word *value)
 {
@@ -170,7 +170,7 @@ static bool value_matches(struct candidate *c, struct piece want, const struct s
 
 		return ((in_call ? classes_at(c, w) : sh_path_classes(c->sh, w)) & class) != 0;
 	}
-	/* of=@device: a glob in front of a class */
+	/* of=@device: a glob before a class */
 	if (want.len > 2 && memmem(want.s, want.len, "=@", 2)) {
 		const char *at = memmem(want.s, want.len, "=@", 2), *equals = strchr(w->s, '=');
 		size_t head = (size_t)(at - want.s);
@@ -242,7 +242,7 @@ static bool alternative_matches(struct candidate *c, struct piece alt)
 	return operand_matches(c, alt);
 }
 
-/* Cuts the next part off; false at the end. */
+/* Cuts off the next part; false at the end. */
 static bool next_piece(struct piece *rest, char separator, struct piece *ret)
 {
 	const char *end;
@@ -327,7 +327,7 @@ static bool entry_matches(struct candidate *c, const struct sh_entry *e)
 	return true;
 }
 
-/* The command as it is understood, for the report. */
+/* The command after normalisation, for the report. */
 static void describe(const struct sh_call *call, char *ret, size_t size)
 {
 	size_t n = 0;
@@ -348,7 +348,7 @@ static void describe(const struct sh_call *call, char *ret, size_t size)
 		snprintf(ret, size, "redirection");
 }
 
-/* What was said by name about a rule for reading files settles them: the rules for paths do not judge them again. */
+/* True if the policy set a rule for reading files by name: the rules for paths then do not judge the files again. */
 static bool settles_files(const struct sh_entry *e)
 {
 	static const char *const read[] = { "@secret", "@own-secret", "@private" };

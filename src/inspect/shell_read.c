@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading one simple command: its assignments, words and redirections, up to an operator or the end of the line. */
+/* Parses one simple command: its assignments, words and redirections, up to an operator or the end of the line. */
 #include <ctype.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ bool sh_ends_word(char c)
 	return c == '\0' || c == ' ' || c == '\t' || c == '\n' || strchr(";&|()<>", c);
 }
 
-/* Blanks, continued lines, and a comment: where a token may start. */
+/* Skips blanks, continued lines, and a comment at the start of a token. */
 void sh_skip_blanks(struct sh_text *t)
 {
 	for (;;) {
@@ -33,7 +33,7 @@ void sh_skip_blanks(struct sh_text *t)
 	}
 }
 
-/* [n]< [n]> {name}> &>: the length of what is in front of the operator, or false. */
+/* [n]< [n]> {name}> &>: *prefix is the length of the part before the operator; false: not a redirection. */
 bool sh_at_redirect(const struct sh_text *t, size_t *prefix)
 {
 	size_t i = 0;
@@ -186,7 +186,7 @@ static void read_argument(struct shell *sh, struct sh_text *t, struct sh_command
 		cmd->assign[i].value.flags |= origins;
 }
 
-/* Words, assignments and redirections up to an operator or the end of the line. */
+/* Reads words, assignments and redirections up to an operator or the end of the line. */
 void sh_read_simple(struct shell *sh, struct sh_text *t, struct sh_command *cmd)
 {
 	size_t start = t->pos;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that arrives on standard input.  A command whose input is a pipe or a file of the script is judged by what flows
- * there; one that reads what the caller will send reads uninspected code, and that is a separate finding.
+ * Code from standard input.  A command whose input is a pipe or a file of the script is judged by the data in it.  One
+ * that reads the caller's input runs uninspected code, which is a separate finding.
  *
- * Which programs run their input, and when, is in stdin_programs.def; shells and interpreters without a script come here
- * from shell_inline.c.
+ * stdin_programs.def lists which programs run their input, and when; shell_inline.c calls this for shells and
+ * interpreters without a script.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ void sh_run_input(struct shell *sh, const struct sh_command *cmd, enum here_use 
 			judge_check(sh->j, "stdin-code", cmd->span, "%s", who);
 		return;
 	}
-	/* < file of the workspace is like running the file */
+	/* reading a file of the workspace with < is like running the file */
 	if ((cmd->in.flags & STREAM_UNKNOWN) && (cmd->in.flags & STREAM_GIVEN) &&
 	    !(cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED)))
 		return;
@@ -55,7 +55,7 @@ static bool is_program(const char *glob, const char *program)
 	return sh_glob(glob, strlen(glob), program, strlen(program));
 }
 
-/* Whether option stands in a list that is separated by spaces. */
+/* True if option is in a list that is separated by spaces. */
 static bool list_has(const char *list, const char *option, size_t len)
 {
 	for (; *list; list += strspn(list, " ")) {
@@ -68,7 +68,7 @@ static bool list_has(const char *list, const char *option, size_t len)
 	return false;
 }
 
-/* The value of an option in word i, if it is there: attached, or the next word.  False: it is not. */
+/* The value of an option in word i: attached, or the next word.  False: word i is not that option. */
 static bool option_in(const struct sh_call *call, size_t i, const char *option, struct sh_word *value)
 {
 	const struct sh_word *w = &call->words[i];
@@ -112,7 +112,9 @@ static const struct script_row *script_row(const char *program)
 	return NULL;
 }
 
-/* Where the options of an interpreter end: at its script, at "--", "-", or behind what takes the rest. */
+/*
+ * The index where the options of an interpreter end: at its script, at "--" or "-", or after an option that ends them.
+ */
 static size_t options_end(const struct script_row *row, const struct sh_call *call)
 {
 	size_t i = 1;
@@ -153,7 +155,10 @@ const struct sh_word *sh_script(const struct sh_call *call)
 	return i < call->n ? &call->words[i] : NULL;
 }
 
-/* A switch of an interpreter, before its script: one letter among others, but not inside the value of another. */
+/*
+ * A switch of an interpreter, before its script: also one letter of a cluster, but not inside the value of another
+ * option.
+ */
 static bool has_switch(const struct sh_call *call, const char *option, const char *wanted)
 {
 	const struct script_row *row = script_row(call->program);
@@ -219,7 +224,10 @@ static bool has_any(const struct sh_call *call, const char *list)
 	return false;
 }
 
-/* Alone on the line these are answered without reading a program; --test of node looks for files. */
+/*
+ * With one of these as the only argument, a program reads no input; node's --test, which may be anywhere, looks for
+ * files.
+ */
 static const struct {
 	const char *program, *option;
 	bool anywhere;
@@ -251,7 +259,7 @@ void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_ca
 			sh_run_input(sh, cmd, HERE_OTHER, call->program);
 			return;
 		}
-	/* Most of these are fed with data by others; that is their business, and what the caller sends is not seen. */
+	/* Most of these programs usually read data that the script supplies; only the caller's input is uninspected. */
 	if (!sh->j->has_input || !sh_reads_caller(cmd))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)

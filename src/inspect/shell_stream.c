@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command prints, when that is constant: echo and printf, and filters over constant input.  Anything else is
- * unknown, but remembers whether it came from the network or out of a decoder.
+ * The output of a command if it is constant: echo and printf, and filters over constant input.  Any other output is
+ * unknown, but is marked if it comes from the network or from a decoder.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void print_echo(struct shell *sh, const struct sh_command *cmd, const str
 	finish(out, &b);
 }
 
-/* One conversion of printf; what is not simple is a hole. */
+/* Evaluates one conversion of printf; an unsupported one yields a hole. */
 static void convert(struct shell *sh, struct sh_buf *b, const char *format, size_t *i, const struct sh_word *arg)
 {
 	char c;
@@ -241,7 +241,7 @@ static void reverse(struct shell *sh, const struct sh_command *cmd, const struct
 	finish(out, &b);
 }
 
-/* The characters of a set of tr: ranges, escapes and classes. */
+/* The characters of a tr set: ranges, escapes and classes. */
 static size_t tr_set(const char *s, unsigned char ret[256])
 {
 	size_t n = 0;
@@ -297,7 +297,7 @@ static void translate(struct shell *sh, const struct sh_command *cmd, const stru
 	finish(out, &b);
 }
 
-/* sed 's/a/b/g' with plain text on both sides. */
+/* sed 's/a/b/g' with literal text on both sides. */
 static void edit(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
 		 struct sh_stream *out)
 {
@@ -359,7 +359,7 @@ static void private(struct shell *sh, const struct sh_command *cmd, const struct
 		out->flags |= STREAM_PRIVATE;
 }
 
-/* A shell that reads its commands, or is told to be interactive, prints whatever its input says. */
+/* A shell that reads its commands, or is interactive, may print anything. */
 static void shell_prints(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
 			 struct sh_stream *out)
 {
@@ -380,7 +380,7 @@ static void own_processes(struct shell *sh, const struct sh_command *cmd, const 
 	out->flags |= STREAM_OWN;
 }
 
-/* Tools whose manual says eval "$(tool ...)". */
+/* Tools whose manual recommends eval "$(tool ...)". */
 static bool prints_settings(const char *program)
 {
 	static const char *const names[] = {
@@ -411,7 +411,7 @@ static void nothing(struct shell *sh, const struct sh_command *cmd, const struct
 static const struct {
 	const char *name;
 	void (*print)(struct shell *, const struct sh_command *, const struct sh_word *, size_t, struct sh_stream *);
-	bool constant; /* only with constant words */
+	bool constant; /* only if all words are constant */
 } programs[] = {
 	{ "echo", print_echo, false },
 	{ "printf", print_printf, false },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory, words and variables of the shell inspector.  Everything lives in one arena that goes when the inspection
- * ends; its ceiling, and the judge's steps, bound what hostile text can cost.
+ * Memory, words and variables of the shell inspector.  Everything lives in one arena that is freed when the inspection
+ * ends; its limit, and the judge's steps, bound the cost of hostile text.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void *sh_alloc(struct shell *sh, size_t size)
 		}
 		c->size = room;
 		sh->allocated += room;
-		/* A big one goes behind the current chunk, whose rest stays in use. */
+		/* A large chunk is inserted after the current one, whose free space stays in use. */
 		if (room != CHUNK_SIZE && sh->chunks) {
 			c->next = sh->chunks->next;
 			sh->chunks->next = c;
@@ -173,7 +173,7 @@ struct sh_word sh_single(struct shell *sh, const char *marked, size_t len)
 	return w;
 }
 
-/* The alternatives of the first brace group of a word: each is pasted between what is before and behind it. */
+/* The alternatives of the first brace group of a word: each is inserted between the text before and after the group. */
 struct braces {
 	size_t open, close;
 	size_t comma[FIELDS_MAX];
@@ -204,7 +204,7 @@ static bool find_braces(const char *s, size_t len, struct braces *b)
 	return false;
 }
 
-/* {a..e} and {1..9}: as alternatives, a few of them; a longer range keeps its ends. */
+/* {a..e} and {1..9} as alternatives; a longer range keeps its first values and its last one. */
 static size_t range_values(const char *s, size_t len, char ret[][16], size_t max)
 {
 	char text[40];
@@ -358,7 +358,7 @@ void sh_var_set(struct shell *sh, const char *name, size_t len, struct sh_value 
 	for (unsigned i = 0; i < v->n; i++)
 		if (v->value[i].len == value.len && memcmp(v->value[i].s, value.s, value.len) == 0)
 			return;
-	/* The newest comes first; the oldest is forgotten. */
+	/* The newest value comes first; the oldest is dropped. */
 	memmove(&v->value[1], &v->value[0], sizeof(v->value[0]) * (SH_ALTERNATIVES - 1));
 	v->value[0] = value;
 	if (v->n < SH_ALTERNATIVES)

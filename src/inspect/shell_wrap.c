@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that run another program given as their arguments: env, sudo, timeout, xargs, find -exec and relatives. */
+/* Programs that run another program given in their arguments: env, sudo, timeout, xargs, find -exec and the like. */
 #include <string.h>
 
 #include "inspect/shell.h"
 
 enum wrap_flag {
 	WRAP_ASSIGNS = 1,
-	WRAP_JOINS = 2 /* the words become one text for sh -c */,
-	WRAP_LIST = 4 /* -v only asks */
+	WRAP_JOINS = 2 /* the words are joined to one text for sh -c */,
+	WRAP_LIST = 4 /* -v only prints where the command is */
 };
 
 static const struct wrapper {
 	const char *name;
 	const char *with_value;  /* short options whose value is the next word */
-	const char *long_values; /* the same for long ones, separated by spaces */
-	unsigned skip;           /* operands in front of the command */
+	const char *long_values; /* the same for long options, separated by spaces */
+	unsigned skip;           /* number of operands before the command */
 	unsigned flags;
 } wrappers[] = {
 	{ "builtin", "", "", 0, 0 },
@@ -110,7 +110,7 @@ static bool in_list(const char *list, const struct sh_word *w)
 	return w->len && at && (at[w->len] == ' ' || at[w->len] == '\0');
 }
 
-/* How many words the option at w takes. */
+/* The number of words of the option at w. */
 static size_t option_words(const struct wrapper *wr, const struct sh_word *w)
 {
 	if (w->s[1] == '-')
@@ -136,7 +136,7 @@ static void judge_env_assign(struct shell *sh, const struct sh_command *cmd, con
 	sh_match_assign(sh, sh_copy(sh, w->s, (size_t)(eq - w->s)), &value, cmd->span);
 }
 
-/* Where the inner command starts. */
+/* The index of the inner command. */
 static size_t skip_to_command(struct shell *sh, const struct wrapper *wr, const struct sh_command *cmd,
 			      const struct sh_word *words, size_t n)
 {
@@ -175,7 +175,7 @@ static struct sh_word join(struct shell *sh, const struct sh_word *words, size_t
 	return (struct sh_word){ .s = text.p ? text.p : "", .len = (uint32_t)text.len, .flags = flags };
 }
 
-/* env -S "rm -rf" / : the text is split into words, in front of the others. */
+/* env -S "rm -rf" / : splits the text into words and puts them before the others. */
 static bool split_string(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
 	struct sh_call call = { .program = "env", .words = words, .n = n, .cmd = cmd };
@@ -276,7 +276,7 @@ static bool runs_command(const struct sh_word *w)
 	       sh_is(w, "-X") || sh_is(w, "--exec") || sh_is(w, "--exec-batch");
 }
 
-/* What {} stands for: the tree itself if that is a whole system tree, else something below it. */
+/* The value of {}: the tree itself if it is a whole system tree, else a path below it. */
 static struct sh_word found_file(struct shell *sh, const struct sh_word *words, size_t n)
 {
 	struct sh_buf text = { 0 };
@@ -308,7 +308,7 @@ static void run_find(struct shell *sh, struct sh_command *cmd, const struct sh_w
 	}
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------- */
+/* --- other wrappers -------------------------------------------------------------------------------------------- */
 
 /* xterm -e, tmux new-session, ip netns exec: the command follows a word. */
 static const struct {
@@ -331,7 +331,7 @@ static void run_follower(struct shell *sh, struct sh_command *cmd, const char *p
 	struct sh_command elsewhere = *cmd;
 	struct sh_stream out;
 
-	/* In a container the shell's input is none that brig hands in. */
+	/* In a container, a shell's input is not the input from brig. */
 	if (strcmp(program, "docker") == 0 || strcmp(program, "kubectl") == 0 || strcmp(program, "podman") == 0) {
 		elsewhere.piped_in = true;
 		elsewhere.in = (struct sh_stream){ .text = "", .flags = STREAM_GIVEN };
@@ -342,7 +342,7 @@ static void run_follower(struct shell *sh, struct sh_command *cmd, const char *p
 			continue;
 		for (size_t i = 1; i + 1 < n; i++)
 			if (sh_is(&words[i], followers[f].word)) {
-				/* The words between are options, a name, a container: every start is tried. */
+				/* the words between are options, a name, a container: tries every start */
 				for (size_t k = i + 1; k < n && k < i + 6; k++)
 					if (words[k].s[0] != '-' && !(words[k].flags & WORD_DYNAMIC)) {
 						struct sh_word text = words[k];
@@ -364,7 +364,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* command -v rm only asks where rm is. */
+/* command -v rm only prints where rm is. */
 static bool only_asks(const struct wrapper *wr, const struct sh_word *words, size_t n)
 {
 	return (wr->flags & WRAP_LIST) && n > 1 && words[1].s[0] == '-' &&
@@ -395,7 +395,7 @@ bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *w
 	if (wr->flags & WRAP_JOINS) {
 		struct sh_word text = join(sh, words + start, n - start);
 
-		/* options such as ProxyCommand are looked at as well */
+		/* judges options such as ProxyCommand as well */
 		sh_inline(sh, cmd, program, words, n, level);
 		sh_run_word(sh, cmd, &text, program);
 		*out = (struct sh_stream){ .flags = STREAM_UNKNOWN |
