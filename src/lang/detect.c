@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which language is this?  The caller's choice decides, then the file's extension, then the shebang.
+ * Detects the language of a program.  The caller's choice decides, then the file's extension, then the shebang.
  *
  * One refinement: where a row has variants (bash is one of shell), the general name or extension leaves the choice to
  * the file, so "build.sh" that starts with #!/bin/bash runs with bash, as it would anywhere. An alias is exact: --lang
- * sh means sh.  A file that does not say either runs with the preferred variant where that is installed (lang_is_open):
- * most are written for bash.
+ * sh means sh.  A file that does not choose runs with the preferred variant if that is installed (lang_is_open): most
+ * are written for bash.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "lang/lang.h"
 
-#define SHEBANG_MAX 256 /* what the kernel reads of the first line */
+#define SHEBANG_MAX 256 /* bytes of the first line that the kernel reads */
 #define QUOTE_MAX   48  /* bytes of a caller's word repeated in a message */
 
 /* A caller's word sanitized for a one-line message: no control characters, truncated. */
@@ -62,7 +62,7 @@ static const struct language *by_extension(const char *file_name)
 	return NULL;
 }
 
-/* Skips what may stand between "env" and the interpreter: options, their values, assignments. */
+/* Skips words between "env" and the interpreter: options, their values, assignments. */
 static char *after_env(char **rest)
 {
 	char *word;
@@ -80,10 +80,10 @@ static char *after_env(char **rest)
 	return NULL;
 }
 
-/* The interpreter that the first line names, without its directory; NULL if there is none. */
+/* The interpreter named in the first line, without its directory; NULL if there is none. */
 static const char *shebang_of(const char *code, size_t len, char *line, size_t size)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark, which editors put in front */
+	static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark, which some editors insert */
 	char *rest = NULL, *word;
 	size_t n = 0;
 
@@ -102,7 +102,7 @@ static const char *shebang_of(const char *code, size_t len, char *line, size_t s
 	return word && *base_name(word) ? base_name(word) : NULL;
 }
 
-/* Whether word is the interpreter itself or a minor version of it: "python3" or "python3.11". */
+/* True if word is the interpreter itself or a minor version of it: "python3" or "python3.11". */
 static bool names_interpreter(const char *word, const char *interpreter)
 {
 	size_t n = strlen(interpreter);

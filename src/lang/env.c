@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request may put into the environment of its program.
+ * Variables that a request may set for its program.
  *
  * The inspection reads the code, but a variable can bring in other code: a library for the dynamic linker, a module
  * that the interpreter imports before the program, options with a program in them, a function for the shell.  env.def
- * lists these variables.  A list can miss one, so there are two more rules: a name that no program would use otherwise
- * (bash passes functions as BASH_FUNC_x%%) and a value that is a function's text are refused below `trusted`; and at
- * `untrusted`, where the requester is assumed hostile, so is every name that looks like a tool's setting.
+ * lists these variables.  The list may be incomplete, so there are more rules.  Below `trusted`, a name with unusual
+ * characters (bash passes functions as BASH_FUNC_x%%) and a value that is the text of a function are refused.  At
+ * `untrusted`, where the requester is assumed hostile, every name that looks like a setting of a tool is refused, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct {
 #include "lang/env.def"
 };
 
-#define NAME_MAX_BYTES 128 /* longer ones are refused, so nothing hides behind a cut */
+#define NAME_MAX_BYTES 128 /* longer names are refused, so none can hide behind truncation */
 
 static bool is_plain_name(const char *name)
 {
@@ -61,7 +61,7 @@ static bool matches(enum rule rule, const char *text, const char *name, enum tru
 	return false;
 }
 
-/* What loads code through a variable of this name; NULL: nothing known. */
+/* The program that loads code through a variable of this name; NULL: none is known. */
 static const char *reader_of(const char *name, enum trust trust, bool in_session)
 {
 	const bool only_loaders = in_session && trust != TRUST_UNTRUSTED;

@@ -3,17 +3,18 @@
  * The identity of a toolchain: a cached output is reused only if it was made with the same one.
  *
  * A compiler is more than its program: headers, linkers and libraries decide the output too.  Hashing them all takes
- * longer than many a compile, asking for a version runs the tool and misses a changed header.  So each file that a
- * row names is known by inode, size, mode and its times of modification and of change, to the nanosecond.  The latter
- * cannot be set: a file that was replaced or edited has another one, whatever its date says.  A new inode for the
- * same bytes costs one compile and nothing else.
+ * longer than many compiles, and asking for a version runs the tool and misses a changed header.  So each file that a
+ * row names is identified by inode, size, mode, and its times of modification and of change in nanoseconds.  A program
+ * cannot set the time of change: a file that was replaced or edited has another one, whatever its modification time
+ * says.  A new inode with the same bytes costs one compile and nothing else.
  *
- * What no row can name, the other packages of the host, is covered by the package manager's own database: any
- * package that comes, goes or is upgraded changes it.
+ * Other packages of the host, which no row names, are covered by the package manager's database: any package that is
+ * installed, removed or upgraded changes it.
  *
- * All that is of one machine.  What machines give each other (executor/exchange.h) needs an identity that is the same on each
- * that has the same toolchain: there a file is known by the SHA-256 of its bytes, a folder by the names in it and the bytes of
- * its files.  That takes long, so each hash is remembered by the quick identity of its file.
+ * That identity holds on one machine only.  What machines exchange (executor/exchange.h) needs an identity that is the
+ * same on every machine with the same toolchain: there a file is identified by the SHA-256 of its bytes, a folder by
+ * the names in it and the bytes of its files.  That takes long, so each hash is remembered under the file's quick
+ * identity.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include "sys/crypto.h"
 
 #define PIECE           (64 * KiB)
-#define REMEMBERED      1024 /* more than toolchains have files */
+#define REMEMBERED      1024 /* more files than toolchains have */
 #define FOLDER_FILE_MAX (64 * MiB)
 
 static const char *const package_databases[] = {
@@ -46,7 +47,7 @@ static void add_quick(const char *path, const struct stat *st, struct buf *out)
 		 (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
-/* ---- on every machine --------------------------------------------------------------------------- */
+/* ---- on all machines ---------------------------------------------------------------------------- */
 
 static bool hash_file(const char *path, uint8_t ret[SHA256_LEN])
 {
@@ -62,7 +63,7 @@ static bool hash_file(const char *path, uint8_t ret[SHA256_LEN])
 	return n == 0;
 }
 
-/* Contents of files by their quick identity; of all handles, for files are the host's. */
+/* Hashes of files by quick identity.  All handles share them, because the files are the host's. */
 static struct {
 	pthread_mutex_t lock;
 	size_t next, n;
@@ -95,7 +96,7 @@ static void note_content(const uint8_t quick[SHA256_LEN], const uint8_t content[
 	(void)pthread_mutex_unlock(&known.lock);
 }
 
-/* As hash_file(), once for each file that has not changed since. */
+/* Like hash_file(), but hashes a file only if it has changed since the last time. */
 static bool hash_once(const char *path, const struct stat *st, uint8_t ret[SHA256_LEN])
 {
 	AUTO_BUF text = BUF_INIT(2 * PATH_MAX);
@@ -143,12 +144,12 @@ static void add_content(const char *path, const struct stat *st, struct buf *out
 	char hex[SHA256_HEX + 1];
 
 	if (S_ISDIR(st->st_mode) ? !hash_folder(path, hash) : !hash_once(path, st, hash))
-		out->full = true; /* it has no identity, then */
+		out->full = true; /* marks the identity as unknown */
 	else
 		buf_addf(out, "%s %o %s\n", path, (unsigned)st->st_mode, hex_put(hex, hash, SHA256_LEN));
 }
 
-/* ---- what a tool consists of ---------------------------------------------------------------------- */
+/* ---- files of a tool ------------------------------------------------------------------------------ */
 
 typedef void (*add_fn)(const char *path, const struct stat *st, struct buf *out);
 
@@ -161,11 +162,11 @@ static void add_file(const char *path, add_fn add, struct buf *out)
 {
 	struct stat st;
 
-	if (stat(path, &st) == 0) /* not being there is also an answer: nothing is added */
+	if (stat(path, &st) == 0) /* a missing file adds nothing, and so changes the identity as well */
 		add(path, &st, out);
 }
 
-/* Every file that a pattern means; "%r" at its start is the folder above the one of the real tool. */
+/* Adds every file that matches a pattern; "%r" at its start is the folder above the real tool's folder. */
 static void add_pattern(const char *pattern, const char *root, add_fn add, struct buf *out)
 {
 	bool beside = strncmp(pattern, "%r/", 3) == 0;

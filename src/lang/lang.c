@@ -10,8 +10,8 @@ const struct language languages[] = {
 const size_t language_count = ARRAY_LEN(languages);
 
 /*
- * A command may be anything: Node, which has a just-in-time compiler, a compiler, a program that talks to another one.
- * So it gets the widest filter of the families and may have memory that is both writable and executable.
+ * A command may be any program: Node, which has a just-in-time compiler, a compiler, a program that connects to another
+ * one. So it gets the widest filter of the families and may have memory that is both writable and executable.
  */
 const struct language lang_command = {
 	.name = "command",

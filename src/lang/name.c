@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source file's name in the workspace.  The caller's name is kept where it can be, because programs show it in
- * tracebacks; it is sanitized, never trusted: it becomes a path component and an argument.
+ * The source file's name in the workspace.  The caller's name is kept if possible, because programs show it in
+ * tracebacks. It becomes a path component and an argument, so it is sanitized.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "lang/lang.h"
 
-#define EXTENSION_MAX 8 /* longest extension of the table, and one character for a reserved ending */
+#define EXTENSION_MAX 8 /* longest extension in the table, plus one character for a reserved ending */
 
-/* Length of the control character at s: ASCII ones, and the C1 ones that terminals obey too; 0: none. */
+/* Length of the control character at s, 0: none.  Includes the C1 characters, which terminals also interpret. */
 static size_t control_at(const char *s)
 {
 	unsigned char first = (unsigned char)s[0], second = (unsigned char)s[1];
@@ -22,7 +22,7 @@ static size_t control_at(const char *s)
 	return first == 0xc2 && second >= 0x80 && second <= 0x9f ? 2 : 0;
 }
 
-/* Replaces in place what no file name needs; dst has n bytes and a NUL. */
+/* Replaces characters in place that no file name needs; dst has n bytes and a NUL. */
 static void sanitize(char *dst, size_t n)
 {
 	size_t valid;
@@ -34,7 +34,7 @@ static void sanitize(char *dst, size_t n)
 		dst[valid] = '_';
 }
 
-/* Copies a stem without the leading characters that make it an option, a hidden or an ignored file. */
+/* Copies a stem without leading characters that would make it an option, or a hidden or ignored file. */
 static size_t copy_stem(const struct language *lang, const char *stem, size_t len, char *dst, size_t size)
 {
 	const char *ignored = lang->ignored_leading ? lang->ignored_leading : "";
@@ -50,7 +50,7 @@ static size_t copy_stem(const struct language *lang, const char *stem, size_t le
 	return len;
 }
 
-/* The extension of the row that name ends with, in any case, or NULL. */
+/* The extension of the row with which name ends, ignoring case, or NULL. */
 static const char *own_extension(const struct language *lang, const char *name)
 {
 	size_t len = strlen(name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a step's program is, and the words to execute it with.
+ * Finds the program of a step, and makes the words to execute it with.
  *
- * The cell's root is the host's /usr, so a tool below /usr has the same path inside.  That holds only if
- * no link on the way leaves /usr: /usr/bin/cc may go through /etc/alternatives, and the cell has its own
- * /etc.  Such a path is replaced by what it resolves to.  A tool that really lies elsewhere is shown in
- * the cell as one read-only file below LANG_TOOL_DIR; that is enough for programs without companions.
+ * The cell's root is the host's /usr, so a tool below /usr has the same path inside.  That holds only if no link on the
+ * path leaves /usr: /usr/bin/cc may go through /etc/alternatives, and the cell has its own /etc.  Such a path is
+ * replaced by the path that it resolves to.  A tool outside /usr is mounted in the cell as one read-only file below
+ * LANG_TOOL_DIR; that suffices for programs without companions.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -33,7 +33,7 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Whether path can be walked without leaving /usr, even for a moment. */
+/* True if resolving path never leaves /usr, not even temporarily. */
 static bool stays_below_usr(const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
@@ -49,7 +49,7 @@ static bool stays_below_usr(const char *path)
 	return fd >= 0;
 }
 
-/* Fills path with the usable form of a candidate; false if there is no such program. */
+/* Sets path to the usable form of a candidate; false if there is no such program. */
 static bool try_tool(const char *candidate, char *path, size_t size, bool *ret_bind)
 {
 	char real[PATH_MAX];
@@ -79,7 +79,7 @@ static bool try_candidate(const char *path, void *arg)
 	return try_tool(path, c->path, c->size, c->bind);
 }
 
-/* A file of an npm package: what the operator named, next to brig, or where `make install` puts it. */
+/* A file of an npm package: in the place that the operator named, next to brig, or where `make install` puts it. */
 static bool try_package(const char *file, char *path, size_t size, bool *ret_bind)
 {
 	struct candidate c = { path, size, ret_bind };
@@ -117,7 +117,7 @@ static void add_folder(struct buf *b, const char *path)
 	(void)buf_add(b, slash ? path : ".", slash ? (size_t)(slash - path) : 1);
 }
 
-/* Adds one word of a row to the buffer, with its placeholders filled in. */
+/* Adds one word of a row to the buffer and replaces its placeholders. */
 static void expand(struct buf *b, const char *word, const char *source, const char *output)
 {
 	for (; *word; word++) {
@@ -136,7 +136,7 @@ static void expand(struct buf *b, const char *word, const char *source, const ch
 	(void)buf_add(b, "", 1);
 }
 
-/* Behind the program's own word, which is there already. */
+/* Adds the step's words after the program's own word, which must already be in the buffer. */
 static int finish_words(const struct language *lang, const struct lang_step *step, const char *source,
 			struct buf *words, struct lang_command *ret, struct brig_error *err)
 {
