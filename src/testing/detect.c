@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tests a project has.  Files decide, by name: a project may have a package.json for its documentation only.  If
- * there are tests in several languages, nothing is guessed: the caller must choose.
+ * Detects which tests a project has, by the names of its files: a project may have a package.json for its documentation
+ * only.  If there are tests in several languages, nothing is guessed: the caller must choose.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "files/walk.h"
 #include "testing/internal.h"
 
-#define LOOKED_AT_MAX 50000 /* entries of a project: a test file is found long before */
+#define LOOKED_AT_MAX 50000 /* maximum number of entries to visit: a test file is usually found long before */
 
 static const struct framework frameworks[] = {
 #define FRAMEWORK(name, language, runner) { name, language, RUNNER_##runner },
@@ -51,7 +51,7 @@ const struct framework *framework_of(const char *language)
 
 struct sight {
 	bool seen[ARRAY_LEN(test_languages)];
-	const char *prefix; /* of the paths that are walked, below the project */
+	const char *prefix; /* prefix of the visited paths, relative to the project */
 };
 
 static void see_file(struct sight *s, const char *path)
@@ -90,7 +90,7 @@ static enum walk_next look_at(void *arg, const struct walk_entry *e)
 	return all ? WALK_STOP : WALK_ON;
 }
 
-/* A single file is of the language of its ending, whatever it is called. */
+/* The extension of a single file decides its language, whatever its name. */
 static void see_ending(struct sight *s, const char *path)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static int found_nothing(const char *path, const char *foreign, struct brig_erro
 		       path ? " in " : "", path ? path : "", buf_str(&list));
 }
 
-/* wanted is a framework's or a language's name, and known. */
+/* wanted is a known name of a framework or language. */
 static const struct framework *fitting(const char *wanted, const struct framework *packaged)
 {
 	const struct framework *f = framework_by_name(wanted);
@@ -168,7 +168,7 @@ static int choose(const struct sight *s, const struct framework *packaged, const
 		bool named = packaged && str_eq(packaged->language, test_languages[l]);
 		const struct framework *f = named ? packaged : framework_of(test_languages[l]);
 
-		/* What package.json names has its own idea of where tests are. */
+		/* A framework in package.json may find tests in other places. */
 		if (!s->seen[l] && !(named && !path))
 			continue;
 		if (*foreign && str_eq(test_languages[l], "javascript") && !named)
@@ -193,7 +193,7 @@ static int unknown_framework(const char *wanted, struct brig_error *err)
 	return err_set(err, BRIG_E_USAGE, 0, "framework '%.40s' is not known; known: %s", wanted, buf_str(&known));
 }
 
-/* The file or folder: what tests_clean_path() made, without the one test of it. */
+/* Removes the "::" part, a single test, from a result of tests_clean_path(). */
 static void cut_test(const char *path, char *dst, size_t size)
 {
 	char *colons;

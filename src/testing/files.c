@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test files of a project, as they are before the first test runs. */
+/* Lists the test files of a project before the first test runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 	return l->rc < 0 ? WALK_STOP : WALK_ON;
 }
 
-/* Folder by folder: '/' comes before everything else that a name can hold. */
+/* Orders by folder: '/' is less than every other character of a name. */
 static int by_folder(const void *a, const void *b)
 {
 	const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;

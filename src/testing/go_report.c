@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `go test -json` says: one flat JSON object per line.
+ * Reads the output of `go test -json`: one flat JSON object per line.
  *
  *	{"Time":"...","Action":"run","Package":"x/y","Test":"TestA"}
  *	{"Action":"output","Package":"x/y","Test":"TestA","Output":"    a_test.go:4: bad\n"}
  *	{"Action":"fail","Package":"x/y","Test":"TestA","Elapsed":0.01}
  *	{"Action":"fail","Package":"x/y","Elapsed":0.02}
  *
- * go makes these from what the test programs print, so a program that prints the right lines can fake tests; what it
- * cannot fake is the exit status of go, which is not 0 if a test program's was not.  Therefore the report must be
- * consistent: every test that has an outcome was started and has one only, every one that was started has one, every
- * package ends once, and a package that succeeded has printed PASS, which `testing` does after the last test and an
- * early exit does not.  And the report must match the sources (go_source.c): a test that no source declares, or one
- * that is missing in a package that passed, is forged.  A consistent forgery goes undetected: docs/TESTS.md says so.
+ * go derives these from the output of the test programs, so a program that prints the right lines can fake tests.  It
+ * cannot fake the exit status of go, which is not 0 if that of a test program was not.  Therefore the report must be
+ * consistent: every test with an outcome was started and has only one outcome, every test that was started has one,
+ * every package ends once, and a package that succeeded has printed PASS, which `testing` does after the last test, but
+ * not on an early exit.  The report must also match the sources (go_source.c): a test that no source declares, or one
+ * that is missing in a package that passed, is forged.  A consistent forgery goes undetected, as docs/TESTS.md says.
  *
- * The scanner below reads such objects and nothing else of JSON: strings and bare words, no nesting.
+ * The scanner below reads only such objects: strings and bare words, no nesting.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static const char *const field_name[FIELD_COUNT] = { "Action", "Package", "Test"
 
 struct scan {
 	const char *at, *end;
-	char *text; /* where strings go: TEXT_MAX bytes for each of STRINGS */
+	char *text; /* buffers for strings: TEXT_MAX bytes for each of STRINGS */
 };
 #define STRINGS (FIELD_COUNT + 2) /* one for field names, one for unused fields */
 
@@ -65,7 +65,7 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 3;
 }
 
-/* Behind the backslash.  Halves of surrogate pairs become question marks: go writes such characters as they are. */
+/* Decodes an escape after its backslash.  Surrogates become question marks: go writes such characters unescaped. */
 static bool scan_escape(struct scan *s, char *to, size_t *n)
 {
 	static const char from[] = "\"\\/bfnrt", as[] = "\"\\/\b\f\n\r\t";
@@ -98,7 +98,7 @@ static bool scan_escape(struct scan *s, char *to, size_t *n)
 	return true;
 }
 
-/* A string into TEXT_MAX bytes at to; longer ones lose their ends. */
+/* Reads a string into TEXT_MAX bytes at to; a longer one is truncated. */
 static bool scan_string(struct scan *s, char *to)
 {
 	size_t n = 0;
@@ -131,7 +131,7 @@ static bool scan_value(struct scan *s, char *to)
 	return s->at < s->end;
 }
 
-/* Fills field with strings, "" for what is not there.  False: it is no such object. */
+/* Sets field to strings, "" for missing ones.  False: not such an object. */
 static bool scan_object(struct scan *s, char *field[FIELD_COUNT])
 {
 	char *name = s->text + FIELD_COUNT * (size_t)TEXT_MAX, *other = name + TEXT_MAX;
@@ -156,21 +156,21 @@ static bool scan_object(struct scan *s, char *field[FIELD_COUNT])
 	return skip(s, '}');
 }
 
-/* ---- what is known of each test and package --------------------------------------------------------- */
+/* ---- state of each test and package ----------------------------------------------------------------- */
 
 struct test {
-	uint64_t id;      /* hash of package and name; 0: the place is free */
-	uint64_t package; /* id of its package; of a package: 0 */
+	uint64_t id;      /* hash of package and name; 0: free slot */
+	uint64_t package; /* id of its package; for a package: 0 */
 	bool ended;
-	bool said_pass, has_failed, has_passed; /* of a package */
-	const char *lost;                       /* an outcome that go did not see */
+	bool said_pass, has_failed, has_passed; /* for a package */
+	const char *lost;                       /* the outcome, if go missed it in the output; else NULL */
 	struct buf output;                      /* while it runs */
 };
 
 struct go_reader {
-	struct test *row; /* heap; an open hash */
+	struct test *row; /* allocated; an open hash table */
 	size_t n, cap;
-	size_t running; /* tests and packages that have started and not ended */
+	size_t running; /* number of tests and packages that have started and not ended */
 	const struct go_tests *declared;
 	struct test_report *report;
 	uint8_t hash_key[SHORT_HASH_KEY_LEN];
@@ -216,7 +216,7 @@ static uint64_t id_of(const struct go_reader *g, const char *package, const char
 	return short_hash(g->hash_key, key, (size_t)len) | 1;
 }
 
-/* The row of a test, or with name "" of a package; NULL: there is no room for more.  Valid until the next call. */
+/* The row of a test, or of a package if name is ""; NULL: no room.  Valid until the next call. */
 static struct test *test_of(struct go_reader *g, const char *package, const char *name, bool *ret_new)
 {
 	struct test *t;
@@ -238,9 +238,9 @@ static struct test *test_of(struct go_reader *g, const char *package, const char
 	return t;
 }
 
-/* ---- what happened ------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------- */
 
-/* "    a_test.go:4: bad" - the first place that the output names; NULL if there is none. */
+/* The first "file:line" in the output, as in "    a_test.go:4: bad"; NULL if there is none. */
 static char *find_place(char *text, uint64_t *ret_line)
 {
 	for (char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -271,7 +271,7 @@ static void add_failure(struct go_reader *g, const char *package, const char *na
 }
 
 /*
- * Before 1.20 go does not see the outcome of a test whose output does not end with a newline: "text--- PASS: TestA (0.00s)".
+ * Before 1.20, go misses the outcome of a test whose output does not end with a newline: "text--- PASS: TestA (0.00s)".
  */
 static void note_lost(struct test *t, const char *name, const char *output)
 {
@@ -288,7 +288,7 @@ static void note_lost(struct test *t, const char *name, const char *output)
 	}
 }
 
-/* The package has come to its end: so have they. */
+/* Ends the tests with a missed outcome, because their package has ended. */
 static void end_lost_tests(struct go_reader *g, const char *name, struct test *package)
 {
 	for (size_t i = 0; i < g->cap; i++) {
@@ -342,7 +342,7 @@ static bool is_end(const char *action)
 
 static void take_output(struct test *t, const char *name, const char *output)
 {
-	/* Lines about the test's own course say nothing about what is wrong with it. */
+	/* Progress lines of the test are not part of its failure message. */
 	if (*name)
 		note_lost(t, name, output);
 	if (strncmp(output, "=== ", 4) == 0 || strncmp(output + strspn(output, " "), "--- ", 4) == 0)
@@ -354,7 +354,7 @@ static void take_output(struct test *t, const char *name, const char *output)
 
 /* ---- the report against the sources ------------------------------------------------------------------- */
 
-/* The folder of a package of the project; NULL: it is none, or its test files are not known. */
+/* The folder of a package of the project; NULL: it is not of the project, or its test files are unknown. */
 static const char *folder_of(const struct go_reader *g, const char *package)
 {
 	size_t len = strlen(g->declared->module);
@@ -366,7 +366,7 @@ static const char *folder_of(const struct go_reader *g, const char *package)
 	return go_source_find(g->declared, folder, "") ? folder : NULL;
 }
 
-/* A subtest is declared with its test. */
+/* A subtest counts as declared if its test is. */
 static void check_declared(struct go_reader *g, const char *package, const char *name)
 {
 	const char *folder = folder_of(g, package);
@@ -382,7 +382,7 @@ static bool has_row(const struct go_reader *g, const char *package, const char *
 	return g->cap > 0 && place_of(g->row, g->cap, id_of(g, package, name))->id != 0;
 }
 
-/* A package that passed has run every test that it surely has. */
+/* Checks that a package that passed has run every test that is certainly compiled and run. */
 static void check_complete(struct go_reader *g)
 {
 	const struct go_tests *d = g->declared;
@@ -406,7 +406,7 @@ static void take_event(struct go_reader *g, char *const field[FIELD_COUNT])
 	bool is_new;
 
 	if (!*package)
-		return; /* a build's event of newer versions: go tells of the package later */
+		return; /* a build event of newer versions; go reports the package later */
 	t = test_of(g, package, name, &is_new);
 	if (!t)
 		return;
@@ -432,7 +432,7 @@ static void take_event(struct go_reader *g, char *const field[FIELD_COUNT])
 		end_package(g, package, action, t);
 }
 
-/* "FAIL\tx/y [build failed]": what go says before it makes objects. */
+/* "FAIL\tx/y [build failed]": a line that go prints before it writes objects. */
 static void take_plain(struct go_reader *g, const char *line, size_t len)
 {
 	char text[512];

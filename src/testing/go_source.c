@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tests the sources of a Go project declare, to compare Go's report with: the test programs write it themselves,
- * and a report that names tests which do not exist, or omits some that do, is rejected.
+ * Finds the tests that the sources of a Go project declare, to check Go's report, which the test programs influence: a
+ * report that names tests that do not exist, or omits some that do, is rejected.
  *
- * Only what is certain counts.  A test function is declared at the top level of a *_test.go file in the folder of its
- * package, so a scanner that knows comments, strings and brackets finds them all.  Whether it is compiled is certain only
- * without build constraints, file names for other systems and cgo; such files may have tests that are reported and need
- * not be.
+ * Only certain facts count.  A test function is declared at the top level of a *_test.go file in the folder of its
+ * package, so a scanner that knows comments, strings and brackets finds all of them.  A test is certainly compiled only
+ * without build constraints, file names for other systems and cgo; otherwise it may be reported but need not be.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,14 +19,14 @@
 #include "testing/internal.h"
 
 #define SOURCE_MAX (4u << 20)  /* bytes of one file */
-#define TOTAL_MAX  (64u << 20) /* of all; beyond, nothing is compared */
+#define TOTAL_MAX  (64u << 20) /* bytes of all files; above this, nothing is compared */
 #define TESTS_MAX  200000
 
 /* ---- the scanner ------------------------------------------------------------------------------------- */
 
 struct source {
 	const char *at, *end;
-	int depth; /* of brackets */
+	int depth; /* number of open brackets */
 	bool constrained;
 };
 
@@ -38,7 +37,7 @@ static bool starts(const struct source *s, const char *text)
 	return (size_t)(s->end - s->at) >= len && memcmp(s->at, text, len) == 0;
 }
 
-/* To the end of what begins here and ends with mark; backslashes protect if escapes says so. */
+/* Skips to the end of a text that ends with mark; escapes: a backslash escapes the next character. */
 static void skip_until(struct source *s, const char *mark, bool escapes)
 {
 	for (; s->at < s->end && !starts(s, mark); s->at++)
@@ -47,7 +46,7 @@ static void skip_until(struct source *s, const char *mark, bool escapes)
 	s->at += s->at < s->end ? strlen(mark) : 0;
 }
 
-/* A comment, string or character; false: there is none here. */
+/* Skips a comment, string or character; false: there is none here. */
 static bool skip_text(struct source *s)
 {
 	char c = *s->at;
@@ -84,7 +83,7 @@ static size_t word_length(const struct source *s)
 	return n;
 }
 
-/* The next function that is declared at the top level, without methods.  False: there is none. */
+/* Finds the next top-level function that is not a method.  False: there is none. */
 static bool next_function(struct source *s, const char **ret, size_t *ret_len)
 {
 	bool after_func = false;
@@ -117,7 +116,7 @@ static bool next_function(struct source *s, const char **ret, size_t *ret_len)
 	return false;
 }
 
-/* Whether `go test` takes a function for one to run: its kind, and then no small letter. */
+/* True if `go test` runs a function of this name: its kind, not followed by a lower case letter. */
 static bool is_run(const char *name, size_t len, const char *kind)
 {
 	size_t n = strlen(kind);
@@ -125,7 +124,7 @@ static bool is_run(const char *name, size_t len, const char *kind)
 	return len >= n && memcmp(name, kind, n) == 0 && (len == n || !islower((unsigned char)name[n]));
 }
 
-/* A letter beyond ASCII may be a small one; TestMain is no test. */
+/* True if it certainly runs: a non-ASCII letter may be lower case, and TestMain is not a test. */
 static bool is_surely_run(const char *name, size_t len)
 {
 	return is_run(name, len, "Test") && (len == 4 || (unsigned char)name[4] < 0x80) &&
@@ -134,7 +133,7 @@ static bool is_surely_run(const char *name, size_t len)
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
-/* Of bytes that may be the last of the file: there is no NUL behind them that strndup could look for. */
+/* Not strndup(): the bytes may be the last of the file, without a NUL after them. */
 static char *copy_of(const char *text, size_t len)
 {
 	char *copy = malloc(len + 1);
@@ -167,7 +166,7 @@ static bool add_test(struct go_tests *g, const char *folder, size_t folder_len, 
 	return g->row[g->n - 1].folder && g->row[g->n - 1].name;
 }
 
-/* "a_windows_test.go", "a_arm64_test.go": compiled elsewhere.  Whatever looks like one is not certain. */
+/* "a_windows_test.go", "a_arm64_test.go": may be compiled on other systems only, so its tests are not certain. */
 static bool is_for_some_system(const char *name)
 {
 	static const char *const systems[] = {
@@ -193,7 +192,7 @@ bool go_source_read(struct go_tests *g, const char *path, const char *text, size
 	size_t folder = slash ? (size_t)(slash - path) : 0, first = g->n, n;
 	struct source s = { .at = text, .end = text + len };
 
-	/* The folder is known, whatever is in the file. */
+	/* the folder has test files, whatever is in this one */
 	if (!add_test(g, path, folder, "", 0, false))
 		return false;
 	while (next_function(&s, &name, &n))
@@ -250,7 +249,7 @@ static bool read_text(int project, const char *path, struct buf *ret)
 	return fd >= 0 && n >= 0 && !ret->full && !ret->no_memory;
 }
 
-/* Folders that ./... does not lead into: those of other modules, and by their names. */
+/* True for a folder that ./... does not include: one of another module, or excluded by its name. */
 static bool is_elsewhere(int project, const char *path)
 {
 	char part[PATH_MAX], mod[PATH_MAX + 8];

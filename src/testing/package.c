@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a package.json says about tests: its test script decides, then what it depends on. */
+/* Finds the framework in a package.json: its test script decides, then its dependencies. */
 #include <jansson.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void understand(const json_t *doc, const struct framework **ret, char *fo
 	const char *script = json_string_value(json_object_get(json_object_get(doc, "scripts"), "test"));
 	const char *ours = NULL, *other = NULL;
 
-	/* The script first, because a project may depend on one framework and use another. */
+	/* the script first, because a project may depend on one framework and use another */
 	for (int pass = 0; pass < 2 && !ours && !other; pass++) {
 		ours = find(doc, script ? script : "", packages, ARRAY_LEN(packages), pass == 0);
 		other = ours ? NULL : find(doc, script ? script : "", foreigners, ARRAY_LEN(foreigners), pass == 0);

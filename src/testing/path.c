@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of a project's tests a caller means, as people write paths: "./tests", "tests/", ".", or from the root on. */
+/* Converts a caller's path of tests: "./tests", "tests/", ".", or an absolute path. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "files/beneath.h"
 #include "testing/internal.h"
 
-/* A path from the root on as one below the project; links are resolved on both sides. */
+/* Makes an absolute path relative to the project; resolves links in both. */
 static int below_project(int project, const char *path, char *dst, size_t size, struct brig_error *err)
 {
 	char link[40], top[PATH_MAX], real[PATH_MAX];
@@ -28,7 +28,7 @@ static int below_project(int project, const char *path, char *dst, size_t size, 
 	return str_copy(dst, size, real[n] ? real + n + 1 : "") ? 0 : err_nomem(err);
 }
 
-/* In place: without "." and empty components. */
+/* Removes "." and empty components, in place. */
 static void drop_idle_parts(char *path)
 {
 	char *to = path;
@@ -51,7 +51,7 @@ static void drop_idle_parts(char *path)
 int tests_clean_path(int project, const char *path, char *dst, size_t size, struct brig_error *err)
 {
 	char file[PATH_MAX], below[PATH_MAX];
-	const char *one = strstr(path, "::"); /* pytest takes one test of a file behind it */
+	const char *one = strstr(path, "::"); /* pytest: a single test of the file follows */
 	size_t len = one ? (size_t)(one - path) : strlen(path);
 	int rc;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sealed reports (data/runners/python.py has their form) and what a report amounts to.
+ * Sealed reports (data/runners/python.py defines the format), and the outcome that follows from a report.
  *
- * The tested code could write the file until it died, so nothing in it is trusted before its seal is checked: lines
- * that were not written by the runner, or not in this order, end the reading; what was read until there is kept, and
- * the report is incomplete.  Everything is bounded: the file by TEST_REPORT_MAX, the list of failures by
- * TEST_FAILURES_MAX, each text of them by the lengths below.
+ * The tested code could write to the file while it ran, so a line is trusted only after its seal was checked.  Reading
+ * stops at a line that the runner did not write, or that is out of order; lines before it are kept, and the report is
+ * incomplete. Everything is bounded: the file by TEST_REPORT_MAX, the list of failures by TEST_FAILURES_MAX, each of
+ * their texts by the lengths below.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static char *copy_text(const char *text, size_t max)
 	size_t len = text ? strnlen(text, max) : 0;
 
 	if (text && text[len] != '\0')
-		len = str_utf8_prefix(text, len); /* no half character at the cut; other bytes are JSON's business */
+		/* truncates at a character boundary; other invalid bytes are left to the JSON writer */
+		len = str_utf8_prefix(text, len);
 	return text ? strndup(text, len) : NULL;
 }
 
@@ -50,7 +51,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In place: it only gets shorter.  NULs are dropped, for these are strings. */
+/* Decodes in place, since the result is never longer.  NUL bytes are dropped, because these are C strings. */
 static void unescape(char *word)
 {
 	char *to = word;
@@ -70,7 +71,7 @@ static void unescape(char *word)
 	*to = '\0';
 }
 
-/* text is one line without its newline and seal, and NUL-terminated. */
+/* text: one line without its newline and seal, NUL-terminated. */
 static bool split(char *text, struct line *ret)
 {
 	char *rest = NULL;
@@ -91,7 +92,7 @@ struct reader {
 	const struct test_run *run;
 	struct test_report *report;
 	struct hmac256 seal;
-	uint64_t number; /* of the next line */
+	uint64_t number; /* number of the next line */
 	bool begun, ended;
 	char *why;
 };
@@ -173,7 +174,7 @@ static bool take_line(struct reader *r, const struct line *l)
 	return give_up(r, "line %llu makes no sense", (unsigned long long)r->number + 1);
 }
 
-/* len bytes without the newline; what it says is looked at only if it is the runner's next line. */
+/* text: len bytes without the newline.  Its contents are used only if it is the runner's next line. */
 static bool read_line(struct reader *r, const char *text, size_t len)
 {
 	const size_t tail = 1 + SHA256_HEX;
@@ -242,9 +243,9 @@ void testing_read(const struct test_run *t, const char *report, size_t len, stru
 	ret->complete = r.ended && why[0] == '\0';
 }
 
-/* ---- what it amounts to ------------------------------------------------------------------------- */
+/* ---- the outcome -------------------------------------------------------------------------------- */
 
-/* The frameworks' exit codes are made by our runners, or by go itself: 0 or not. */
+/* Our runners exit with 0 if no test failed and with 1 if one did; go exits with 0 or any other code. */
 static bool agrees(const struct test_run *t, const struct test_report *r, int exit_code)
 {
 	return r->failed == 0 ? exit_code == 0 : t->on_stdout ? exit_code > 0 : exit_code == 1;

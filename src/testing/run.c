@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words that start a framework, and the runner with its key. */
+/* Makes the command line of a framework, and its runner with the key. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +17,17 @@ extern const size_t runner_python_size, runner_node_size;
 
 static const char *const python_env[] = { "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1",
 					  NULL };
-/* io_uring is not allowed in a cell; libuv need not try. */
+/* a cell does not allow io_uring, so libuv need not try it */
 static const char *const node_env[] = { "UV_USE_IO_URING=0", "NO_COLOR=1", "CI=1", NULL };
-/* Test programs are executed where they are built, and /tmp is not executable; the rest can be there. */
+/*
+ * Test programs are executed in the folder where they are built, and /tmp is not executable; other files can be there.
+ */
 static const char *const go_env[] = {
 	"GOCACHE=/tmp/go-build", "GOPATH=/tmp/go",    "GOTMPDIR=" PLAN_WORKSPACE, "GOENV=off", "GO111MODULE=on",
 	"GOPROXY=off",           "GOTOOLCHAIN=local", "GOTELEMETRY=off",          NULL
 };
 
-/* How each runner comes into the cell. */
+/* How each runner is staged in the cell: */
 static const struct {
 	const char *ending, *comment;
 	const unsigned char *bytes;
@@ -42,7 +44,7 @@ static bool is_free(int project, const char *name)
 	return beneath_look(project, name, NULL) == -ENOENT;
 }
 
-/* Unused file names: random, and looked for. */
+/* Makes random file names that do not exist in the project. */
 static int make_names(int project, const struct framework *f, struct test_run *t, struct brig_error *err)
 {
 	char id[NAME_RANDOM + 1];
@@ -104,7 +106,7 @@ static int prepare_go(int project, const char *path, struct test_run *t, struct 
 		(void)str_copy(t->path, sizeof(t->path), "./...");
 	else if (S_ISDIR(st.st_mode))
 		(void)snprintf(t->path, sizeof(t->path), "./%.4000s/...", path);
-	else /* a file is tested with its package */
+	else /* go tests a file together with its package */
 		(void)snprintf(t->path, sizeof(t->path), "./%.*s", slash ? (int)(slash - path) : 0, path);
 	t->on_stdout = true;
 	if (!t->has_links)
@@ -127,7 +129,7 @@ static int prepare_runner(int project, const struct framework *f, bool exact, co
 		add_words(t, python_flags);
 	if (path)
 		(void)str_copy(t->path, sizeof(t->path), path);
-	/* Whether there is a pytest only the cell knows. */
+	/* Only inside the cell is it known whether pytest is installed. */
 	add_words(t, (const char *const[]){ t->name[0], f->runner == RUNNER_PYTHON && !exact ? "any" : f->name,
 					    t->name[1], path ? t->path : NULL, NULL });
 	return 0;
@@ -144,7 +146,7 @@ int testing_find(int project, const char *wanted, const char *path, struct test_
 		rc = tests_clean_path(project, path, clean, sizeof(clean), err);
 		if (rc < 0)
 			return rc;
-		path = *clean ? clean : NULL; /* the project itself */
+		path = *clean ? clean : NULL; /* NULL for the project itself */
 	}
 	rc = tests_choose(project, wanted, path, &f, err);
 	if (rc < 0)
