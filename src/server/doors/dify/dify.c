@@ -63,7 +63,7 @@ static json_t *error_text(const json_t *result, long code)
 	if (!is_own || json_string_length(errors) > 0)
 		(void)buf_adds(&text, "\n");
 	if (str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit"))
-		(void)buf_adds(&text, "error: timeout\n"); /* how the original says it */
+		(void)buf_adds(&text, "error: timeout\n"); /* the original's wording */
 	if (str_eq(verdict, "blocked"))
 		door_findings_text(result, &text);
 	else if (!is_own)

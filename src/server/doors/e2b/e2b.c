@@ -176,7 +176,7 @@ static void found(struct client *c, const json_t *doc)
 	call->then_let_in(c);
 }
 
-/* Whether the address was signed for a time that is over. */
+/* True if the signature of the URL has expired. */
 static bool has_expired(struct client *c)
 {
 	char expires[24];

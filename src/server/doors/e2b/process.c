@@ -152,12 +152,8 @@ static void end_begun(struct client *c, const char *verdict, const json_t *resul
 	const json_t *code = json_object_get(result, "exit_code");
 	char text[80];
 
-	if (str_eq(verdict,
-		   /*
-		    * The sandbox ended, which breaks connections in the original, too; the client then asks for its
-		    * health
-		    */
-		   "cancelled"))
+	/* The sandbox ended.  That breaks connections in the original, too, and the client then checks its health. */
+	if (str_eq(verdict, "cancelled"))
 		client_close(c, true);
 	else if (str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit"))
 		connect_fail(c, CONNECT_deadline_exceeded, "%s", *reason ? reason : "the command's time was over");

@@ -150,7 +150,7 @@ static void cancel(struct mcp_request *r)
 
 	mcp_session_drop(r);
 	door_give_up(c);
-	/* unread input behind the call would never be parsed: close the connection afterwards */
+	/* input after this call would never be parsed: close the connection afterwards */
 	c->is_last |= c->in_at < c->in.len;
 	if (c->req->was_streaming || door_stream_begin(c, "text/event-stream"))
 		door_stream_end(c);
