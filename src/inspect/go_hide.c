@@ -159,8 +159,8 @@ static bool starts_programs(const struct go_value *v)
 }
 
 /*
- * Reports a variable that holds a function that starts programs, unless its name tells so: tests replace such functions
- * through variables, whose names do.
+ * Reports a variable that holds a function that starts programs, unless its name suggests that.  Tests commonly replace
+ * such a function through a variable with such a name.
  */
 void go_judge_alias(struct go *g, const struct go_value *name, const struct go_value *value)
 {

@@ -212,9 +212,8 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 		rest_until_asked();
 		n = read(0, used, sizeof(used));
 		waiting -= n > 0 ? min_u64((uint64_t)n, waiting) : 0;
-		if (n > 0 &&
-		    /* another worker is ready, and the caller is about to answer a client, on the same CPUs */
-		    waiting > 0)
+		/* Another worker is ready, and the caller is about to answer a client, on the same CPUs. */
+		if (n > 0 && waiting > 0)
 			(void)poll(NULL, 0, ANSWER_MS);
 	} while (n > 0);
 	end_with_workers();

@@ -78,9 +78,8 @@ enum js_flag {
 	JS_FETCHED = 32,  /* came from the network */
 	JS_SECRET = 64,   /* contains the whole environment */
 	JS_OUTSIDE = 128, /* an undeclared name: the embedder of the code defines it */
-	JS_ORIGIN =
-		/* flags that a value passes on to every value made from it */
-	JS_DECODED | JS_FETCHED | JS_SECRET | JS_OUTSIDE,
+	/* The flags that a value passes on to every value made from it. */
+	JS_ORIGIN = JS_DECODED | JS_FETCHED | JS_SECRET | JS_OUTSIDE,
 };
 
 struct js_value {
@@ -90,7 +89,7 @@ struct js_value {
 	union {
 		double number;
 		const char *s;
-		struct js_value *v; /* n + 1 elements; the last one marks a list that was changed later */
+		struct js_value *v; /* the elements, and one more, which marks a list that was changed later */
 		struct {
 			uint32_t var, atom;
 		};

@@ -45,7 +45,7 @@ static struct js_value call_require(struct js *js, struct call *c)
 	return c->n ? js_import(js, &name, c->where) : js_simple(JS_UNKNOWN);
 }
 
-/* list.map(require): imports every name of the list, although no name stands at the call. */
+/* list.map(require): imports every name of the list. */
 static bool call_require_each(struct js *js, const struct call *c, const struct js_value *list,
 			      const struct js_value *f)
 {
@@ -565,7 +565,7 @@ static void drop_args(struct call *c, size_t n)
 	c->n -= n;
 }
 
-/* The function behind f.call; returns the wrapper's name: call, apply or bind. */
+/* The function whose member `call` is; returns the wrapper's name: call, apply or bind. */
 static const char *wrapper_of(const struct js_value *callee, struct js_value *ret)
 {
 	static const char *const wrappers[] = { "call", "apply", "bind" };

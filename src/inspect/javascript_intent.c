@@ -307,9 +307,7 @@ enum {
 	SCRIPT = 1 << 12,
 };
 
-/*
- * A name that ends with a dot stands for all members, and a bare module for the whole module; the longest match counts.
- */
+/* A name that ends with a dot means all members, a bare module name the whole module.  The longest match applies. */
 static const struct intent {
 	const char *name;
 	unsigned does;

@@ -227,7 +227,7 @@ static void take_command(struct notebook *n, size_t sign, size_t end)
 	judge_command(n->j, n->text + at, end - at, (struct span){ (uint32_t)sign, (uint32_t)end });
 }
 
-/* True: it was a notebook line, and nothing of it is left for Python. */
+/* True: it was a command, magic or question, and is blanked except for the code after a magic. */
 static bool take_line(struct notebook *n, size_t at, size_t end)
 {
 	bool is_value, is_inside = n->depth > 0 || n->quote || n->goes_on;

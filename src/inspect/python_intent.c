@@ -137,8 +137,8 @@ static bool is_plain(const struct py *p, uint32_t node, const struct py_atom *pa
 }
 
 /*
- * True if the function is the member of a call's or subscript's result, or has a non-ASCII name.  A plain alias does not
- * count, because programs often pass functions as parameters: def f(run=subprocess.run).
+ * True if the function is the member of a call's or subscript's result, or has a non-ASCII name.  A plain alias does
+ * not count, because programs often pass functions as parameters: def f(run=subprocess.run).
  */
 static bool is_roundabout(const struct py *p, uint32_t node)
 {

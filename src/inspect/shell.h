@@ -212,7 +212,7 @@ struct shell {
 	unsigned braces;               /* nesting depth of ${ */
 	unsigned calls;                /* number of calls of functions followed so far */
 	bool guessing;                 /* the text may not be code at all */
-	bool wants_input;              /* the current group contains a shell without a script */
+	bool wants_input;              /* a program of the current group runs the caller's input */
 	const char *cwd;               /* set by cd to a constant folder; NULL: the workspace */
 	bool lost;                     /* after cd to an unknown folder: ".." may stay inside the workspace */
 	uint32_t origins;              /* of the current word */
@@ -349,10 +349,10 @@ struct sh_call {
 void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_call *call);
 /* Judges a program that runs its input as code. */
 void sh_run_input(struct shell *sh, const struct sh_command *cmd, enum here_use use, const char *who);
-bool sh_reads_caller(
-	/* its input comes from the caller, not from a pipe, file or text of the script */
-	const struct sh_command *cmd);
-bool sh_only_tells(const struct sh_call *call); /* it prints its version or the like: nothing is read */
+/* True if its input comes from the caller, not from a pipe, file or text of the script. */
+bool sh_reads_caller(const struct sh_command *cmd);
+/* True if it prints its version or the like and reads nothing. */
+bool sh_only_tells(const struct sh_call *call);
 bool sh_names_stdin(const struct sh_word *w);
 const struct sh_word *sh_script(const struct sh_call *call); /* script of an interpreter; NULL: none */
 

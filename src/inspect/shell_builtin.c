@@ -59,8 +59,8 @@ static void do_trap(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 		if (words[i].s[0] == '-' && words[i].len > 0)
 			continue;
 		/*
-		 * Only the script knows a variable's value when the trap runs; it is reported as code only if it was
-		 * fetched.
+		 * The variable's value at the time of the trap is unknown: reports the milder check, unless the value
+		 * was fetched.
 		 */
 		if (words[i].s[0] == MARK_HOLE && !(words[i].flags & ORIGIN_FETCHED))
 			judge_check(sh->j, "parameter-code", cmd->span, "trap");
