@@ -33,7 +33,7 @@ typedef int (*server_start_fn)(struct child *c, const struct invocation *p, stru
 /* The outcome of a child. */
 struct outcome {
 	json_t *doc;      /* its document, or the result of its run; NULL: it printed neither */
-	const char *text; /* what it printed instead */
+	const char *text; /* its output, if that is neither */
 	size_t len;
 	const char *complaint; /* from its standard error, without "brig: "; "": none */
 	int status;

@@ -31,7 +31,7 @@ static int no_project(const struct call *call, struct brig_error *err)
 					     "client name a root.");
 }
 
-/* True if the requested changes belong to this project; otherwise the answer says so. */
+/* True if the requested changes belong to this project; otherwise sets the answer to an error. */
 static bool is_of_project(const struct call *call, const struct outcome *o, struct answer *a)
 {
 	if (answer_complaint(o, a))
