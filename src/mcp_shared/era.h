@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two eras of the protocol: what belongs to each, and how its results look.
+ * The two eras of the protocol: what belongs to each, and the form of its results.
  *
- * A request whose _meta names a protocol version is of the modern era (2026-07-28): it stands alone, and so does its
- * answer.  Every other one is of the legacy era (2024-11-05 to 2025-11-25), which begins with `initialize`.
+ * A request whose _meta names a protocol version is of the modern era (2026-07-28): neither it nor its answer depends
+ * on other messages.  Any other request is of the legacy era (2024-11-05 to 2025-11-25), which begins with
+ * `initialize`.
  */
 #ifndef MCP_SHARED_ERA_H
 #define MCP_SHARED_ERA_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON-RPC 2.0 as MCP uses it: lines into messages, and messages to send.
+ * JSON-RPC 2.0 as MCP uses it: parses lines into messages, and builds messages to send.
  *
  * The parser is strict, because two parsers that interpret a message differently allow rules to be bypassed: valid
- * UTF-8, bounded length and depth, no duplicate members, no batches.  What is not a message gets the error that the
- * specification names; where its id can be known, the error has it.
+ * UTF-8, bounded length and depth, no duplicate members, no batches.  An invalid message is answered with the error of
+ * the specification, which includes the message's id if it could be read.
  */
 #ifndef MCP_SHARED_RPC_H
 #define MCP_SHARED_RPC_H

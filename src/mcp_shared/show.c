@@ -177,8 +177,8 @@ static void show_changes(const json_t *doc, struct buf *out)
 }
 
 /*
- * Every call asks for file contents so that images can be shown; "no files" is no news unless the caller asked for
- * artifacts.
+ * Every call requests file contents so that images can be shown, so the warning "no files" is dropped unless the caller
+ * asked for artifacts.
  */
 static bool is_news(const json_t *args, const json_t *warning)
 {

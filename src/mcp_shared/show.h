@@ -25,7 +25,7 @@ void answer_release(struct answer *a);
 
 /* Shows a run. args: of the call; in_project: the run may have left pending changes. */
 void show_run(const json_t *args, bool in_project, const json_t *doc, struct answer *a);
-/* True if a helper run of ours (reading, writing) failed; the answer then says why. */
+/* True if a helper run of this server (reading, writing) failed; the answer then contains the reason. */
 bool show_helper_failed(const json_t *doc, const char *what, struct answer *a);
 /* Adds lines about findings of the inspection and about denied operations. */
 void show_findings(const json_t *findings, struct buf *out);
