@@ -23,9 +23,9 @@
 #include "sys/crypto.h"
 #include "testing/internal.h"
 
-#define TESTS_MAX  (1u << 18) /* followed at once, outcomes included */
-#define OUTPUT_MAX 4096       /* of one test that is kept while it runs */
-#define TEXT_MAX   65536      /* of one string in an object */
+#define TESTS_MAX  (1u << 18) /* maximum number of tests and packages */
+#define OUTPUT_MAX 4096       /* bytes of output kept for a test while it runs */
+#define TEXT_MAX   65536      /* bytes of one string in an object */
 
 /* ---- one object ------------------------------------------------------------------------------------ */
 
