@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Go: literals with their escapes decoded, import declarations, and comments that the toolchain obeys. */
+/* Go: literals with their escapes decoded, import declarations, and comments that the toolchain interprets. */
 #include "inspect/go.h"
 
 #include <string.h>

@@ -20,7 +20,7 @@
 #define LEARNING_MAX 3         /* maximum number of walks without judging: each follows callbacks one level deeper */
 #define FOLD_MAX     (8 * MiB) /* maximum total length of folded strings */
 
-/* The first place where the parser had to guess. */
+/* The first place where the parser had to recover from an error. */
 static struct span first_error(TSNode root)
 {
 	TSTreeCursor cursor = ts_tree_cursor_new(root);

@@ -214,8 +214,8 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 }
 
 /*
- * Kills and reaps the worker, which is no longer needed after its answer.  Returns the way it ended, in words; for a
- * worker that is not our child this is unknown.
+ * Kills the worker, which is no longer needed after its answer, and reaps it if it is our child.  Returns the way it
+ * ended, in words; for a worker that is not our child only its answer is known.
  */
 static const char *finish(struct worker *w, bool in_time)
 {
