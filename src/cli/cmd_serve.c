@@ -46,7 +46,7 @@ static const struct option_row serve_rows[] = {
 	  "wire formats of other clients to serve, too: piston,dify:untrusted or all (docs/DOORS.md); without it those "
 	  "of the policy, which are none" },
 	{ "refuse-keys", 0, OPTION_LIST, "KEYS", AT(refuse_keys), NULL,
-	  "keys that nobody is let in with, not even under --no-auth; may be repeated" },
+	  "keys that are always refused, even with --no-auth; may be repeated" },
 	{ "librechat-jwt-key", 0, OPTION_TEXT, "FILE", AT(librechat_key), NULL,
 	  "Ed25519 public key (PEM or JWK) of the LibreChat that signs its requests: unsigned ones are refused" },
 	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
@@ -79,7 +79,7 @@ static const struct option_row serve_rows[] = {
 	ROW_DRAIN,
 	ROW_END_WITH_STDIN,
 	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
-	  "collector of OpenTelemetry that executions are told to as traces; without it "
+	  "OpenTelemetry collector that executions are reported to as traces; without it "
 	  "$OTEL_EXPORTER_OTLP_ENDPOINT, or none" },
 	{ "log", 0, OPTION_TEXT, "FORM", AT(log), NULL, "text or json: lines about requests on standard error" },
 	ROW_POLICY,
@@ -284,7 +284,7 @@ const struct command command_serve = {
 		   "it makes one and shows it once, on a terminal; 'brig token create' makes others.\n\n"
 		   "SIGTERM and SIGINT: nothing new is taken, what runs ends; a second one ends it at once.\n"
 		   "SIGHUP: tokens and policy are read anew.\n\n"
-		   "Exit status: 0 when it was told to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"
+		   "Exit status: 0 when it was asked to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"
 		   "could not serve.\n",
 	.options = serve_rows,
 	.n_options = ARRAY_LEN(serve_rows),

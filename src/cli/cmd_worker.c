@@ -31,7 +31,7 @@ static const struct option_row worker_rows[] = {
 	ROW_DRAIN,
 	ROW_END_WITH_STDIN,
 	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
-	  "collector of OpenTelemetry that executions are told to as traces" },
+	  "OpenTelemetry collector that executions are reported to as traces" },
 	ROW_QUEUE_CA,
 	ROW_QUEUE_CERT,
 	ROW_QUEUE_KEY,
@@ -104,7 +104,7 @@ const struct command command_worker = {
 		"NAME' when it can run programs, whether a broker is there or not.\n\n"
 		"SIGTERM and SIGINT: nothing new is taken, what runs ends; a second one gives it back to the queue.\n"
 		"SIGHUP: policy and list of nodes are read anew.\n\n"
-		"Exit status: 0 when it was told to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"
+		"Exit status: 0 when it was asked to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"
 		"could not work.\n",
 	.options = worker_rows,
 	.n_options = ARRAY_LEN(worker_rows),

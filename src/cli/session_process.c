@@ -238,7 +238,7 @@ static int end_unread(struct attached *p, bool is_unread, struct brig_error *err
 {
 	if (!is_unread && !p->live.out.error)
 		return 0;
-	return p->w->process ? err_set(err, BRIG_E_REFUSED, ECANCELED, "nobody reads what it writes")
+	return p->w->process ? err_set(err, BRIG_E_REFUSED, ECANCELED, "nothing reads what it writes")
 			     : service_call_cancel(p->stream, err);
 }
 

@@ -205,9 +205,8 @@ static int pin_set(struct store *s, struct environment *env, const char *set_key
 	(void)hex_put(env->key, ret->hash, STORE_HASH_LEN);
 	rc = store_pin(s, &from, ret, err);
 	if (rc == STORE_PIN_ABSENT)
-		return err_set(
-			err, BRIG_E_SYSTEM, 0,
-			"the packages were installed, but are not there any more: somebody has pruned the cache");
+		return err_set(err, BRIG_E_SYSTEM, 0,
+			       "the packages were installed, but are no longer in the cache: it was pruned meanwhile");
 	if (rc == STORE_PIN_FULL)
 		return err_set(
 			err, BRIG_E_REFUSED, 0,

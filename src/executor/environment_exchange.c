@@ -233,7 +233,7 @@ static int pin(struct store *s, const struct environment *env, struct brig_error
 	rc = store_pin(s, &from, &to, err);
 	if (rc == STORE_PIN_ABSENT)
 		return err_set(err, BRIG_E_SYSTEM, 0,
-			       "the packages are not there any more: somebody has pruned the cache");
+			       "the packages are no longer in the cache: it was pruned meanwhile");
 	if (rc == STORE_PIN_FULL)
 		return err_set(
 			err, BRIG_E_REFUSED, 0,

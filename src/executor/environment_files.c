@@ -53,7 +53,7 @@ int environments_lock(const struct statedir *dir, struct brig_error *err)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return statedir_trouble(err, errno, "cannot lock the folder", dir->path, NULL);
 		if (clock_now_ns() > deadline)
-			return err_set(err, BRIG_E_SYSTEM, 0, "somebody else has held the lock of %s for %d s",
+			return err_set(err, BRIG_E_SYSTEM, 0, "another process has held the lock of %s for %d s",
 				       dir->path, LOCK_PATIENCE_MS / 1000);
 		(void)nanosleep(&pause, NULL);
 	}

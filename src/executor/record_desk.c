@@ -469,7 +469,7 @@ int desk_step(struct desk *d, int sock, struct brig_error *err)
 	if (rc == 0)
 		return 0;
 	if (rc < 0 && rc != -EBADMSG)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "the recorder is no longer heard by anybody");
+		return err_set(err, BRIG_E_SYSTEM, -rc, "the recorder has lost its service");
 	if (!fault)
 		fault = message_fault(&m);
 	if (fault)

@@ -239,7 +239,7 @@ static const char *finish(struct worker *w, bool in_time)
 		return "it takes longer than 2 s";
 	if (rc == 0 && end.si_code != CLD_EXITED && end.si_status == SIGSYS)
 		return "the parser did something that it must not";
-	return "the parser ended without an answer: too much memory or time, somebody killed it, or a bug of ours";
+	return "the parser ended without an answer: too much memory or time, a signal from outside, or a bug of brig";
 }
 
 /*

@@ -104,7 +104,7 @@ bool lang_env_is_refused(const char *entry, enum trust trust, bool in_session, c
 			return false;
 	}
 	if (ret_why && reader)
-		(void)snprintf(ret_why, size, "%s may load or start what it says, which nobody inspects", reader);
+		(void)snprintf(ret_why, size, "%s may load or start code that is not inspected", reader);
 	else if (ret_why)
 		(void)snprintf(ret_why, size, "%s", why);
 	return true;

@@ -407,7 +407,7 @@ static int search(struct search *s, const struct ecosystem *e, const char *const
 	while (s->way < ARRAY_LEN(ways) && !str_eq(ways[s->way].ecosystem, e->name))
 		s->way++;
 	if (s->way == ARRAY_LEN(ways))
-		return err_set(s->err, BRIG_E_INTERNAL, 0, "nobody knows how to find packages of %s", e->name);
+		return err_set(s->err, BRIG_E_INTERNAL, 0, "brig cannot look up packages of %s", e->name);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = demand(s, words[i], strlen(words[i]));
 	for (size_t i = 0; i < ARRAY_LEN(manifests) && files->n > 0 && rc == 0; i++)

@@ -111,8 +111,9 @@ static int open_tcp(struct listeners *l, const char *text, struct brig_error *er
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, BACKLOG) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot listen at %.80s%s", text,
-			       errno == EADDRINUSE ? ", where somebody does already: choose another with --listen"
-						   : "");
+			       errno == EADDRINUSE
+				       ? ", where another process listens already: choose another with --listen"
+				       : "");
 	return add(l, &fd, err);
 }
 
@@ -138,7 +139,7 @@ static int remove_stale(const struct unix_place *p, const struct sockaddr_un *sa
 			       p->path);
 	fd = socket(AF_UNIX, p->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno != ECONNREFUSED))
-		return err_set(err, BRIG_E_SYSTEM, 0, "somebody listens at %.200s already", p->path);
+		return err_set(err, BRIG_E_SYSTEM, 0, "another process listens at %.200s already", p->path);
 	return unlink(p->path) < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot remove the old %.200s", p->path) : 0;
 }
 

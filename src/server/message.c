@@ -114,7 +114,7 @@ static const char *read_field(struct message *m, size_t *at)
 		return "a field whose head is cut";
 	memcpy(&head, m->bytes + *at, sizeof(head));
 	if (head.field >= FIELD_COUNT || head.reserved != 0)
-		return "a field that nobody knows";
+		return "an unknown field";
 	if (head.len > m->len - *at - sizeof(head))
 		return "a field that is longer than its message";
 	row = &rows[head.field];

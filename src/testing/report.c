@@ -187,7 +187,7 @@ static bool read_line(struct reader *r, const char *text, size_t len)
 		hmac256(&r->seal, text, len - tail, made);
 	if (len <= tail || text[len - tail] != ' ' || !hex_get(text + len - SHA256_HEX, given, sizeof(given)) ||
 	    !crypto_same(given, made, sizeof(made)))
-		return give_up(r, "line %llu is not the runner's: somebody else has written to it",
+		return give_up(r, "line %llu is not the runner's: another process has written to it",
 			       (unsigned long long)r->number + 1);
 	if (r->ended)
 		return give_up(r, "something follows its end");

@@ -605,7 +605,7 @@ static int apply_locked(struct apply *a, struct buf *ret_skipped)
 		name_skipped(a, ret_skipped);
 	if (rc == 0 && ret_skipped && !cleared)
 		(void)buf_addf(ret_skipped,
-			       "%s: files that somebody wrote to while they were replaced are still in it\n",
+			       "%s: files that were written to while they were being replaced are still in it\n",
 			       a->staging_name);
 	return rc;
 }

@@ -87,7 +87,7 @@ static void consider_file(struct git_walk *w, const char *path, enum git_part pa
 	change.mode = foreign_mode(now.mode, before.kind == BEFORE_FILE ? before.mode : 0);
 	change.size = now.size;
 	if (before.kind == BEFORE_FILE && moved_meanwhile(w, path))
-		w->lost = "somebody moved branches of the project while it ran";
+		w->lost = "branches of the project were moved while it ran";
 	w->names_moved |= moves_names(part);
 	add(w, path, &change, &before);
 }

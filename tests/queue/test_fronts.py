@@ -405,7 +405,7 @@ def repeated(t):
 		t.equal((b.status, b.json["id"]), (200, "never2published3"), "one that was promised, and never published")
 		n.put("keys", places[2], entry)
 		b = ask(second, mine, "k4", code)
-		t.equal((b.status, "somebody wrote over" in b.body.decode()), (409, True), "an entry in the place of another key")
+		t.equal((b.status, "overwritten by another" in b.body.decode()), (409, True), "an entry in the place of another key")
 		n.close()
 
 

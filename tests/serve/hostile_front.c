@@ -461,7 +461,7 @@ static const struct raw_row {
 	{ "data in a file that can be changed", { 1, RECORD_ASK, 0, 4096, 1 }, "\0\0\0\0\0\0\0\0", 8, 1 },
 	{ "descriptors that nobody announced", { 1, RECORD_ASK, 0, 0, 0 }, "", 0, 1 },
 	{ "more descriptors than there can be", { 1, RECORD_ASK, 0, 0, 0 }, "", 0, 8 },
-	{ "a field that nobody knows", { 1, RECORD_ASK, 0, 8, 0 }, "\xff\xff\0\0\0\0\0\0", 8, 0 },
+	{ "an unknown field", { 1, RECORD_ASK, 0, 8, 0 }, "\xff\xff\0\0\0\0\0\0", 8, 0 },
 	{ "a field that is cut", { 1, RECORD_ASK, 0, 8, 0 }, "\0\0\0\0\x08\0\0\0", 8, 0 },
 };
 

@@ -196,7 +196,7 @@ def let_in(t, s, x, at, token):
 		t.equal(asked(s, "GET", at + "/", None, **headers).status, status, f"not let in by {headers}")
 	t.equal(asked(s, "GET", at.replace("3000", "3001") + "/", None, **{"X-API-Key": link}).status, 401, "a link is for one port")
 	a = asked(s, "GET", at.replace("3000", "3001") + "/", None, **{"X-API-Key": token})
-	t.check(a.status == 502 and "nobody in the session listens" in a.message, "nobody listens", a)
+	t.check(a.status == 502 and "no process in the session listens" in a.message, "nobody listens", a)
 	t.equal([asked(s, "GET", f"{x.at}/ports/{n}/", None, **{"X-API-Key": token}).status for n in (0, 65536, "x")], [404] * 3, "no port")
 	x.ask("DELETE", "", status=202)
 	wait_until("the session has ended", lambda: x.state()["state"] == "ended")

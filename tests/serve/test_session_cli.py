@@ -135,7 +135,7 @@ def commands(t):
 			p = c.popen(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 			wait_until("it runs", marked)
 			p.stdout.close()
-			t.equal(p.wait(PATIENCE), status, "nobody reads what it writes, or what we print of it")
+			t.equal(p.wait(PATIENCE), status, "nothing reads what it writes, or what we print of it")
 			wait_until("nothing of it runs", lambda: not marked())
 		r = json.loads(c.exec("echo", "x", options=("--json",)).out)
 		t.equal([r["verdict"], r["stdout"]], ["ok", "x\n"], "the document")

@@ -206,7 +206,7 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 		return 0;
 	return err->code ? -err->code
 			 : err_set(err, BRIG_E_SYSTEM, 0,
-				   "the engine does not know the container any more, so that nobody can say what "
+				   "the engine no longer knows the container, so it is unknown what "
 				   "was in force");
 }
 

@@ -321,7 +321,8 @@ static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, st
 {
 	if (c->oom_seen == 0 && !was_out_of_memory(c)) {
 		(void)err_set(err, BRIG_E_SYSTEM, 0,
-			      "the container ended without a word: somebody killed it, or the engine stopped");
+			      "the container ended without reporting a result: it was killed from outside, or the "
+			      "engine stopped");
 		return CELL_FAILED;
 	}
 	*info = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };

@@ -151,7 +151,8 @@ static int await_running(struct cell *c, uint64_t deadline, struct brig_error *e
 
 		json_decref(pod);
 		if (rc > 0)
-			return err_set(err, BRIG_E_SYSTEM, 0, "the pod vanished while it started: somebody removed it");
+			return err_set(err, BRIG_E_SYSTEM, 0,
+				       "the pod vanished while it started: it was deleted from outside");
 		if (rc < 0)
 			return rc;
 		if (status.phase == POD_RUNS)
@@ -216,7 +217,7 @@ int pod_await_ready(struct cell *c, struct brig_error *err)
 		return rc < 0 ? rc : died_early(c, err);
 	rc = look(c, &c->before, &status, err);
 	if (rc > 0)
-		return err_set(err, BRIG_E_SYSTEM, 0, "the pod vanished while it started: somebody removed it");
+		return err_set(err, BRIG_E_SYSTEM, 0, "the pod vanished while it started: it was deleted from outside");
 	if (rc < 0)
 		return rc;
 	if (!map_check_pod(c->asked, c->before, c->difference, sizeof(c->difference)))

@@ -55,9 +55,10 @@ int cell_step_failed(enum step step, int sys, struct brig_error *err)
 	const struct step_info *s = &step_info[step];
 
 	if (is_lost_process(sys))
-		return err_set(err, BRIG_E_SYSTEM, sys,
-			       "cannot %s (step %s): a process of the cell has ended, somebody may have killed it",
-			       s->what, s->name);
+		return err_set(
+			err, BRIG_E_SYSTEM, sys,
+			"cannot %s (step %s): a process of the cell has ended; it may have been killed from outside",
+			s->what, s->name);
 	if (s->protection == PROT_COUNT)
 		return err_set(err, BRIG_E_SYSTEM, sys, "cannot %s (step %s)", s->what, s->name);
 	return err_set(err, BRIG_E_REFUSED, sys, "cannot %s (step %s), so '%s' cannot be kept; %s", s->what, s->name,

@@ -413,7 +413,7 @@ static void on_server_end(struct port *p, int error)
 {
 	if (p->state == PORT_HEAD)
 		fail(p, 502,
-		     error == ECONNREFUSED ? "nobody in the session listens at this port: start a server there"
+		     error == ECONNREFUSED ? "no process in the session listens at this port: start a server there"
 					   : "the server in the session hung up before it had answered");
 	else if (p->state == PORT_BODY && p->reader.kind == HTTP1_BODY_UNTIL_END && error == 0)
 		end_body(p);

@@ -56,7 +56,7 @@ static void on_listed(void *user, uint64_t arg, const struct broker_message *m)
 		return;
 	}
 	if (n_strange > 0)
-		link_complain(l, name, "keys that are none of ours");
+		link_complain(l, name, "keys that brig did not make");
 	link_send(l, (uint32_t)arg, LINK_DONE, &out);
 }
 

@@ -169,7 +169,7 @@ const struct token *access_find(struct service *s, const struct message *m, int 
 
 	*ret_status = 401;
 	if (secret && is_refused(s, secret)) {
-		(void)str_copy(ret_why, why_size, "this key is one that the service was told to refuse");
+		(void)str_copy(ret_why, why_size, "this key is one that the service is configured to refuse");
 		return NULL;
 	}
 	if (s->options->no_auth)

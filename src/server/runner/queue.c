@@ -432,11 +432,11 @@ int queue_open(struct service *s, int *sock, struct brig_error *err)
 	if (node_key_open(o->state, q->seed, q->key, err) < 0 || peers_read(o->nodes_file, &q->peers, err) < 0)
 		return -err->code;
 	if (!peers_find(&q->peers, q->key, q->is_worker ? PEER_WORKER : PEER_FRONT))
-		return err_set(
-			err, BRIG_E_USAGE, 0,
-			"this node is not in the list of nodes, %.200s, so nobody would believe it: add the line "
-			"'%s NAME %s' to the list of each node",
-			o->nodes_file, q->is_worker ? "worker" : "front", q->key);
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "this node is not in the list of nodes, %.200s, so other nodes would refuse what it "
+			       "seals: add the line "
+			       "'%s NAME %s' to the list of each node",
+			       o->nodes_file, q->is_worker ? "worker" : "front", q->key);
 	if (id_random(q->front_id, EXECUTION_ID_LEN) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a name for this front");
 	q->is_on = true;

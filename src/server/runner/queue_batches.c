@@ -258,7 +258,7 @@ static void on_key_there(struct service *s, const struct queue_op *op, const str
 		return;
 	}
 	if (!queue_unseal(s, a->m, "key", PEER_FRONT, &there) || !is_entry_of(w, &there.m)) {
-		refuse(s, w, 409, "somebody wrote over what this Idempotency-Key stands for: use a new key");
+		refuse(s, w, 409, "the record of this Idempotency-Key was overwritten by another: use a new key");
 		return;
 	}
 	id = message_text(&there.m, FIELD_id);

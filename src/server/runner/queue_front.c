@@ -222,7 +222,7 @@ static void on_looked(struct service *s, const struct queue_op *op, const struct
 		return;
 	}
 	if (a->how == QUEUE_NONE && x->remote->is_missed) {
-		end_as_lost(s, x, "the stream has it no longer, and nobody has recorded a result");
+		end_as_lost(s, x, "the stream no longer has it, and no result was recorded");
 		return;
 	}
 	x->remote->is_missed = false;

@@ -112,7 +112,7 @@ static void on_there(struct service *s, const struct queue_op *op, const struct 
 		return;
 	}
 	if (!queue_unseal(s, a->m, "key", PEER_FRONT, &there) || !is_entry_of(k, &there.m)) {
-		keyed_refuse(s, k, 409, "somebody wrote over what this Idempotency-Key stands for: use a new key");
+		keyed_refuse(s, k, 409, "the record of this Idempotency-Key was overwritten by another: use a new key");
 		return;
 	}
 	(void)str_copy(k->id, sizeof(k->id), message_text(&there.m, FIELD_id));

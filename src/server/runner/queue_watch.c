@@ -137,7 +137,7 @@ void watchers_on_told(struct service *s, const struct message *m, const char *id
 	front = message_text(&said.m, FIELD_reply_to);
 	issued = message_number(&said.m, FIELD_issued, 0);
 	if (!named || !str_eq(named, id) || !front || issued + SKEW_S < now_s || issued > now_s + SKEW_S) {
-		queue_complain(s, "refused a word of %s that somebody watches: it is old, or of another execution",
+		queue_complain(s, "refused a message of %s about watching: it is old, or of another execution",
 			       said.by->name);
 		return;
 	}

@@ -339,7 +339,7 @@ static void on_claim_there(struct service *s, const struct queue_op *op, const s
 	    !message_text(&there.m, FIELD_id) || !str_eq(message_text(&there.m, FIELD_id), d->id)) {
 		d->attempt = 1;
 		if (a->how == QUEUE_OK && message_number(&d->m, FIELD_retry_never, 0))
-			lose(s, d, "somebody wrote over its claim, so that nobody knows whether it was begun");
+			lose(s, d, "its claim was overwritten, so it is unknown whether it was begun");
 		else
 			claim(s, d, a->revision);
 		return;

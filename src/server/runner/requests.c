@@ -194,7 +194,7 @@ bool requests_take(struct service *s, struct record *r)
 		executions_signal(s, r->tag, r->status);
 		break;
 	default:
-		report("the front sent a record of its own side, or a tag of ours");
+		report("the front sent a record that only the runner sends, or used a tag of the runner");
 		is_good = false;
 	}
 	for (size_t i = 0; i < r->n_fds; i++)

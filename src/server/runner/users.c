@@ -116,7 +116,7 @@ static int read_row(const json_t *row, struct users_row *ret, struct brig_error 
 	ret->refuse = json_is_true(json_object_get(row, "refuse"));
 	ret->kind = group ? USERS_OF_GROUP : user && str_eq(user, "*") ? USERS_ALL : USERS_ONE;
 	if (!user && !group)
-		return err_set(err, BRIG_E_POLICY, 0, "%s: a row of users is about nobody", ret->place);
+		return err_set(err, BRIG_E_POLICY, 0, "%s: a row of users names no user and no group", ret->place);
 	if (ret->kind != USERS_ALL)
 		rc = find_id(ret->place, group != NULL, group ? group : user, &ret->id, err);
 	return rc < 0 ? rc : read_bounds(row, &ret->may, err);
