@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "backend/guest/wait.h"
 #include "backend/guest/walls.h"
@@ -62,6 +63,12 @@ void python_after(const struct wait_order *o);
 bool python_fork_before(void);
 void python_fork_parent(void);
 void python_fork_child(void);
+
+/*
+ * python_run.c: called with every file that fopen() has opened.  If it is the program of a warmed Python, runs it and
+ * exits as the interpreter would.
+ */
+void python_run(FILE *file, const char *path);
 
 /* node.c: called before main() to make Node preload modules, and in the thread that waits to undo that. */
 void node_before_main(const struct wait_order *o);

@@ -7,8 +7,9 @@
  * it opens that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c)
  * and continues as if nothing had happened.  Our variables are removed from the environment before the interpreter
  * looks at it (order.c).  A Python may import modules before it waits (python.c), a Node some of its own (node.c).
- * From then on every function here passes its call on, and the library's memory has no trace of what it did.  A zygote
- * stops at the same place, and its children continue (zygote.c).
+ * From then on every function here passes its call on, and the library's memory has no trace of what it did, except
+ * that a warmed Python's program is run from here, so that its end costs less (python_run.c).  A zygote stops at the
+ * same place, and its children continue (zygote.c).
  *
  * The library protects nothing and is not trusted: a program may do to it what it likes, and the program's confinement
  * was in force before exec.
@@ -177,8 +178,13 @@ DEFINE_OPENAT_2(__openat64_2)
 	FILE *public_##name(const char *path, const char *mode) PUBLIC(name); \
 	FILE *public_##name(const char *path, const char *mode)               \
 	{                                                                     \
+		FILE *file;                                                   \
+                                                                              \
 		stop_at(path);                                                \
-		return next.name(path, mode);                                 \
+		file = next.name(path, mode);                                 \
+		if (file)                                                     \
+			python_run(file, path);                               \
+		return file;                                                  \
 	}
 
 DEFINE_FOPEN(fopen)

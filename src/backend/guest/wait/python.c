@@ -9,20 +9,17 @@
  * too, and objects that the program attached to it would never be finalised.  Without a list nothing is done.
  *
  * Uses functions that every CPython since 3.9 has, looked up by name; if they are missing, the interpreter is not
- * Python.  A process that was started in its cell needs no new seeds, since it is not a copy.  A zygote's child gets
+ * Python.  A warmed Python's program is run from here, too (python_run.c), so that its end costs less (python_end.c).
+ *
+ * A process that was started in its cell needs no new seeds, since it is not a copy.  A zygote's child gets
  * them from the interpreter's own handlers, and here for what those miss.
  */
 #include <dlfcn.h>
 #include <string.h>
 
-#include "backend/guest/wait/library.h"
+#include "backend/guest/wait/python.h"
 
-struct py_object;
-
-static struct {
-#define PYTHON(result, name, arguments) result(*name) arguments;
-#include "backend/guest/wait/python_api.def"
-} py;
+struct python_api py;
 static struct py_object *known; /* sys.modules before the list was imported; NULL: nothing was imported */
 
 static bool find_python(void)
@@ -76,17 +73,21 @@ static void call(struct py_object *object, const char *method)
 	py.Py_DecRef(result);
 }
 
-/* Removes the module gc from sys.modules again if it was not there. */
-static void freeze(void)
+struct py_object *python_borrow(const char *name)
 {
 	struct py_object *modules = py.PyImport_GetModuleDict(); /* borrowed reference */
-	bool was_there = py.PyDict_GetItemString(modules, "gc");
-	struct py_object *gc = py.PyImport_ImportModule("gc");
+	bool was_there = py.PyDict_GetItemString(modules, name);
+	struct py_object *module = py.PyImport_ImportModule(name);
 
-	if (!gc)
+	if (!module || (!was_there && py.PyDict_DelItemString(modules, name) < 0))
 		wait_give_up();
-	if (!was_there && py.PyDict_DelItemString(modules, "gc") < 0)
-		wait_give_up();
+	return module;
+}
+
+static void freeze(void)
+{
+	struct py_object *gc = python_borrow("gc");
+
 	call(gc, "collect");
 	call(gc, "freeze");
 	py.Py_DecRef(gc);
@@ -164,7 +165,9 @@ void python_before(const struct wait_order *o)
 	if (!o->warms || !find_python())
 		return;
 	state = py.PyGILState_Ensure();
+	end_register();
 	import_modules(o);
+	end_note_modules();
 	freeze();
 	py.PyGILState_Release(state);
 }
@@ -181,6 +184,6 @@ void python_after(const struct wait_order *o)
 	py.Py_DecRef(known);
 	known = NULL;
 	renew_main();
+	run_arm(o->path[0]);
 	py.PyGILState_Release(state);
-	memset(&py, 0, sizeof(py));
 }
