@@ -46,7 +46,6 @@ struct guest_walls {
 	uint32_t landlock_abi;
 	uint32_t n_rules;
 	uint32_t n_filter, n_telling; /* instructions; n_telling 0: refused calls are not reported */
-	uint32_t has_huge_pages;      /* huge pages are available, at least with madvise(2) */
 	uint32_t fault, fault_errno;  /* for the fault suite: 1 + the step that fails; 0: none */
 	char folder[32];              /* the program's working directory */
 	/* struct guest_rule[n_rules], struct sock_filter[n_filter], struct sock_filter[n_telling] */

@@ -146,21 +146,6 @@ static int fill_rules(const struct guest_confine *c, struct guest_rule *rules)
 	return 0;
 }
 
-static bool note_huge_pages(char *line, void *arg)
-{
-	*(bool *)arg = !strstr(line, "[never]");
-	return false;
-}
-
-/* Transparent huge pages, always or with madvise(2). */
-static bool has_huge_pages(void)
-{
-	bool found = false;
-
-	(void)proc_each_line("/sys/kernel/mm/transparent_hugepage/enabled", note_huge_pages, &found);
-	return found;
-}
-
 static int write_walls(struct zygote *z)
 {
 	const struct guest_confine *c = &z->frame->spec.confine;
@@ -173,7 +158,6 @@ static int write_walls(struct zygote *z)
 				 .uid = c->uid,
 				 .gid = c->gid,
 				 .landlock_abi = (uint32_t)c->landlock_abi,
-				 .has_huge_pages = has_huge_pages(),
 				 .n_rules = (uint32_t)c->n_rules,
 				 .n_filter = c->filter.n,
 				 .n_telling = c->telling_filter.n };

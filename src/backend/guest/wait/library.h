@@ -53,8 +53,16 @@ int walls_put_up(const struct guest_walls *w, const int *fds);
 _Noreturn void walls_failed(int sock, enum guest_join step, int rc);
 /* For the fault suite: whether the step must fail or be omitted; *ret_rc is then its result. */
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc);
-/* pages.c: copies the process's memory now, so that no request waits for that later. */
-void pages_copy(bool has_huge_pages);
+/*
+ * pages.c: copies the pages that a program is going to write now, so that no request waits for that later.  A zygote
+ * calls share once, and learn before and child_made after each fork; a child calls rehearse, which finds these pages
+ * the first time, and copy.
+ */
+void pages_share(void);
+void pages_learn(void);
+void pages_child_made(void);
+void pages_rehearse(void);
+void pages_copy(void);
 
 /* python.c: called before and after the wait, in the thread that waits.  No effect in other interpreters. */
 void python_before(const struct wait_order *o);
@@ -63,6 +71,8 @@ void python_after(const struct wait_order *o);
 bool python_fork_before(void);
 void python_fork_parent(void);
 void python_fork_child(void);
+/* In a copy of a child: runs a small program to its end as a request's would be run, and calls written() at the end. */
+_Noreturn void python_rehearse(void (*written)(void));
 
 /*
  * python_run.c: called with every file that fopen() has opened.  If it is the program of a warmed Python, runs it and

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a zygote's child its own memory before a request waits for it.
+ * Gives a zygote's child memory of its own before a request waits for it.
  *
  * After the fork the child shares every page with its zygote until it writes to it.  Each first write costs a fault and
- * a copy, hundreds of them for the smallest program.  There are two ways to do that before the program arrives:
+ * a copy, hundreds of them for the smallest program.  They are made before the program arrives, by
+ * MADV_POPULATE_WRITE, but only for pages that programs are going to write: copying the others would cost more than it
+ * saves, in memory even more than in time.
  *
- *	populate  MADV_POPULATE_WRITE on present pages: the kernel copies page by page, and frees page by page at the
- *	end
- *	move      copies runs of pages into an area that the kernel backs with huge pages, then mremap()s each run over
- *	its original: one allocation and one charge for 512 pages, and an exit that is cheaper by as much
+ * Which these are is found out once.  The zygote's first child forks a process that runs a small program of ours to its
+ * end, as a request's program would, and then looks up which pages it alone maps: those that it has written.  It leaves
+ * their list in memory that it shares with the zygote and nobody else: each child unmaps that before it can be claimed,
+ * so nothing a guest does can change the list.  It has a pid that leaves the next one free, and is gone before the
+ * child is confined.
  *
- * Moved memory becomes anonymous at the same address, even if it was a private file mapping.  Not moved: the stack, and
- * the mapping of the thread control block, to which the kernel writes by itself (restartable sequences).  Nothing here
- * can fail: a page that was not copied now is copied later, by a fault.
+ * Nothing here can fail.  Without a list (the rehearsal ended otherwise, or two children were ordered at once) all
+ * pages that are present are copied; a page that was not copied now is copied later, by a fault.
  */
-#include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/guest/wait/library.h"
@@ -29,100 +32,73 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#define LOOK_PAGES 512 /* pages of one mapping examined at a time */
-#define GAP_PAGES  8   /* absent pages between two runs that are copied with them: cheaper than another mapping */
-#define RUNS_MAX   48  /* each moved run becomes a mapping of its own */
-#define HUGE_SIZE  ((size_t)2 << 20)
-#define PRESENT    ((uint64_t)1 << 63)
+#define REHEARSAL_PID 299 /* next to zygote.c's GUIDE_PID: gone before the program could see it */
+#define REHEARSAL_MAX 2   /* seconds */
+#define LOOK_PAGES    512 /* pages of one mapping examined at a time */
+#define RUNS_MAX      512
+#define GAP_PAGES     1
+#define PRESENT       ((uint64_t)1 << 63)
+#define MAPPED_BY_ONE ((uint64_t)1 << 56)
 
 struct run {
 	uintptr_t start;
 	size_t size;
 };
 
-struct copying {
-	int pagemap;
-	size_t page;
-	bool moves;
-	struct run run[RUNS_MAX]; /* runs to move */
-	size_t n_runs, bytes;
+struct page_list {
+	bool is_complete; /* written last */
+	size_t n;
+	struct run run[RUNS_MAX];
 };
 
-static void populate(struct run r)
-{
-	(void)madvise((void *)r.start, r.size, MADV_POPULATE_WRITE);
-}
+static struct page_list *shared; /* with the first child and its rehearsal; NULL: unmapped */
+static struct page_list written; /* what the zygote has learned */
+static bool has_rehearsed;
 
-/* Adds a run of a mapping; called in order of addresses. */
-static void add_run(struct copying *c, struct run r, bool in_same_mapping)
-{
-	struct run *last = c->n_runs > 0 ? &c->run[c->n_runs - 1] : NULL;
+/* ---- looking at memory ---------------------------------------------------------------------------------- */
 
-	if (in_same_mapping && last && r.start - (last->start + last->size) <= GAP_PAGES * c->page) {
-		c->bytes += r.start + r.size - (last->start + last->size);
-		last->size = r.start + r.size - last->start;
-	} else if (c->n_runs < RUNS_MAX) {
-		c->run[c->n_runs++] = r;
-		c->bytes += r.size;
-	} else {
-		populate(r);
-	}
-}
+struct look {
+	int pagemap;
+	size_t page;
+	uint64_t wanted; /* bits of an entry, all of them */
+	void (*found)(struct run r, struct page_list *list);
+	struct page_list *list;
+};
 
-/* Adds the runs of present pages in up to LOOK_PAGES pages.  *in_same: a run of this mapping was added before. */
-static void look_at_some(struct copying *c, struct run part, bool moves, bool *in_same)
+/* Calls found() for each run of wanted pages in up to LOOK_PAGES pages. */
+static void look_at_some(const struct look *l, struct run part)
 {
 	uint64_t entry[LOOK_PAGES];
-	ssize_t got = pread(c->pagemap, entry, part.size / c->page * sizeof(entry[0]),
-			    (off_t)(part.start / c->page * sizeof(entry[0])));
+	ssize_t got = pread(l->pagemap, entry, part.size / l->page * sizeof(entry[0]),
+			    (off_t)(part.start / l->page * sizeof(entry[0])));
 	size_t n = got > 0 ? (size_t)got / sizeof(entry[0]) : 0, first = 0;
 
 	for (size_t i = 0; i <= n; i++) {
-		struct run r = { part.start + first * c->page, (i - first) * c->page };
-
-		if (i < n && entry[i] & PRESENT)
+		if (i < n && (entry[i] & l->wanted) == l->wanted)
 			continue;
+		if (i > first)
+			l->found((struct run){ part.start + first * l->page, (i - first) * l->page }, l->list);
 		first = i + 1;
-		if (r.size == 0)
-			continue;
-		if (!moves) {
-			populate(r);
-			continue;
-		}
-		add_run(c, r, *in_same);
-		*in_same = true;
 	}
 }
 
-static bool lies_in(const void *at, uintptr_t start, uintptr_t end)
-{
-	return (uintptr_t)at >= start && (uintptr_t)at < end;
-}
-
 /* Handles a line of maps: "start-end rw-p ...". */
-static void look_at_mapping(struct copying *c, const char *line)
+static void look_at_mapping(const struct look *l, const char *line)
 {
-	bool in_same = false, moves;
 	char *at;
 	uintptr_t start = strtoul(line, &at, 16), end = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
 
 	if (strncmp(at, " rw-p", 5) != 0 && strncmp(at, " rwxp", 5) != 0)
 		return;
-	moves = c->moves && at[3] == '-' && !lies_in(&at, start, end) && !lies_in(&errno, start, end);
 	while (start < end) {
-		size_t size = end - start < LOOK_PAGES * c->page ? end - start : LOOK_PAGES * c->page;
+		size_t size = end - start < LOOK_PAGES * l->page ? end - start : LOOK_PAGES * l->page;
 
-		look_at_some(c, (struct run){ start, size }, moves, &in_same);
+		look_at_some(l, (struct run){ start, size });
 		start += size;
 	}
 }
 
-static int open_own(const char *path)
-{
-	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-}
-
-static void look_at_all(struct copying *c, int maps)
+static void look_at_all(const struct look *l, int maps)
 {
 	char text[8192], *line, *end;
 	size_t have = 0;
@@ -132,45 +108,144 @@ static void look_at_all(struct copying *c, int maps)
 		have += (size_t)n;
 		text[have] = '\0';
 		for (line = text; (end = strchr(line, '\n')) != NULL; line = end + 1)
-			look_at_mapping(c, line);
+			look_at_mapping(l, line);
 		have -= (size_t)(line - text);
 		memmove(text, line, have);
 	}
 }
 
-/* Between the copy of a run and its move, only the stack is written to. */
-static void move_runs(const struct copying *c)
+/* Not through open(), which this library defines. */
+static int open_own(const char *path)
 {
-	size_t room = (c->bytes + HUGE_SIZE - 1) / HUGE_SIZE * HUGE_SIZE;
-	char *area = mmap(NULL, room + HUGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
-
-	if (area == MAP_FAILED)
-		return;
-	at = area + (HUGE_SIZE - (uintptr_t)area % HUGE_SIZE) % HUGE_SIZE;
-	(void)madvise(at, room, MADV_HUGEPAGE);
-	for (size_t i = 0; i < c->n_runs; i++) {
-		const struct run *r = &c->run[i];
-
-		memcpy(at, (const void *)r->start, r->size);
-		(void)mremap(at, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)r->start);
-		at += r->size;
-	}
-	(void)munmap(area, room + HUGE_SIZE);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 }
 
-void pages_copy(bool has_huge_pages)
+/* Looks at all memory that is private and can be written. */
+static void look(struct look l)
 {
-	struct copying c = { .pagemap = open_own("/proc/self/pagemap"),
-			     .page = (size_t)sysconf(_SC_PAGESIZE),
-			     .moves = has_huge_pages };
 	int maps = open_own("/proc/self/maps");
 
-	if (maps >= 0 && c.pagemap >= 0)
-		look_at_all(&c, maps);
+	l.pagemap = open_own("/proc/self/pagemap");
+	l.page = (size_t)sysconf(_SC_PAGESIZE);
+	if (maps >= 0 && l.pagemap >= 0)
+		look_at_all(&l, maps);
 	if (maps >= 0)
 		(void)close(maps);
-	if (c.pagemap >= 0)
-		(void)close(c.pagemap);
-	if (c.n_runs > 0)
-		move_runs(&c);
+	if (l.pagemap >= 0)
+		(void)close(l.pagemap);
+}
+
+/* ---- the rehearsal -------------------------------------------------------------------------------------- */
+
+/* Runs come in order of addresses, twice; what is too much is left to faults. */
+static void add_run(struct run r, struct page_list *list)
+{
+	struct run *last = list->n > 0 ? &list->run[list->n - 1] : NULL;
+	size_t gap = GAP_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+
+	if (last && r.start > last->start && r.start - (last->start + last->size) <= gap)
+		last->size = r.start + r.size - last->start;
+	else if (list->n < RUNS_MAX)
+		list->run[list->n++] = r;
+}
+
+/* Adds the pages that this process alone maps. */
+static void note_written(void)
+{
+	look((struct look){ .wanted = PRESENT | MAPPED_BY_ONE, .found = add_run, .list = shared });
+}
+
+/* In the rehearsal, when the interpreter has nothing left to do that a program could notice. */
+static void end_rehearsal(void)
+{
+	note_written();
+	__atomic_store_n(&shared->is_complete, true, __ATOMIC_RELEASE);
+	_exit(0);
+}
+
+/* As fork(2), with a chosen pid. */
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1 };
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+void pages_share(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		shared = NULL;
+}
+
+/* The list may be there at the second order, or at a later one. */
+void pages_learn(void)
+{
+	if (!shared || !__atomic_load_n(&shared->is_complete, __ATOMIC_ACQUIRE))
+		return;
+	written = *shared;
+	if (written.n > RUNS_MAX)
+		wait_give_up();
+	(void)munmap(shared, sizeof(*shared));
+	shared = NULL;
+}
+
+void pages_child_made(void)
+{
+	has_rehearsed = true;
+}
+
+/* Whether this child is the one that finds the pages. */
+static bool rehearses(void)
+{
+	return shared && !has_rehearsed;
+}
+
+/* ---- copying -------------------------------------------------------------------------------------------- */
+
+static void copy_run(struct run r, struct page_list *list)
+{
+	(void)list;
+	(void)madvise((void *)r.start, r.size, MADV_POPULATE_WRITE);
+}
+
+static void copy_pages(void)
+{
+	if (!written.is_complete)
+		look((struct look){ .wanted = PRESENT, .found = copy_run });
+	for (size_t i = 0; i < written.n; i++)
+		copy_run(written.run[i], NULL);
+}
+
+void pages_copy(void)
+{
+	if (!rehearses())
+		copy_pages();
+}
+
+static void rehearse(void)
+{
+	pid_t pid;
+
+	note_written();
+	pid = fork_as(REHEARSAL_PID);
+	if (pid == 0) {
+		(void)alarm(REHEARSAL_MAX);
+		python_rehearse(end_rehearsal);
+	}
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+}
+
+void pages_rehearse(void)
+{
+	bool is_first = rehearses();
+
+	if (is_first)
+		rehearse();
+	if (shared)
+		(void)munmap(shared, sizeof(*shared));
+	shared = NULL;
+	if (is_first)
+		copy_pages();
 }

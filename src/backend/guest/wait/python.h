@@ -40,5 +40,7 @@ void end_register(void);
 void end_note_modules(void);
 /* The exit status that the process will have, once that is certain. */
 void end_set_status(int status);
+/* This process only rehearses: where it would exit after a plain end, written() is called. */
+void end_rehearse(void (*written)(void));
 
 #endif

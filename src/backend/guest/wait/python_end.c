@@ -13,7 +13,7 @@
  *	the interpreter's own parts	when the last finaliser has run, the process exits, if its status is known
  *
  * Plain means: no other thread exists, stdout and stderr are those of the start and have nothing to flush, and each
- * module from before the program has the contents that it had, apart from submodules.  All that is left to finalise is
+ * module from before the program has the contents that it had, apart from submodules and numbers.  All that is left to finalise is
  * then the program's own, and nothing of it can tell the difference (docs/WARM.md has the exceptions).  Otherwise the
  * interpreter is finalised in full.
  *
@@ -34,12 +34,16 @@ struct before {
 	struct py_object *name, *module, *contents; /* the last is a copy of its dictionary */
 };
 
+static const char *const simple_types[] = { "bool", "int", "float", "str", "bytes" };
+#define N_SIMPLE_TYPES (sizeof(simple_types) / sizeof(simple_types[0]))
+
 static struct {
 	bool is_noted;
 	struct before *modules;
 	size_t n_modules;
-	struct py_object *module_type, *out, *err;
+	struct py_object *module_type, *simple_type[N_SIMPLE_TYPES], *out, *err;
 	int status;
+	void (*rehearsed)(void); /* called instead of exiting */
 } before = { .status = END_UNKNOWN };
 
 static struct py_object *module_named(const char *name)
@@ -84,6 +88,8 @@ static bool note_each(struct py_object *modules)
 
 void end_note_modules(void)
 {
+	struct py_object *builtins = py.PyModule_GetDict(module_named("builtins"));
+
 	before.module_type = py.PyObject_Type(module_named("sys"));
 	before.out = py.PySys_GetObject("stdout"); /* borrowed references, made ours */
 	before.err = py.PySys_GetObject("stderr");
@@ -91,6 +97,8 @@ void end_note_modules(void)
 		return;
 	py.Py_IncRef(before.out);
 	py.Py_IncRef(before.err);
+	for (size_t i = 0; i < N_SIMPLE_TYPES; i++) /* borrowed, and never freed */
+		before.simple_type[i] = py.PyDict_GetItemString(builtins, simple_types[i]);
 	before.is_noted = note_each(py.PyImport_GetModuleDict());
 	py.PyErr_Clear();
 }
@@ -98,6 +106,11 @@ void end_note_modules(void)
 void end_set_status(int status)
 {
 	before.status = status;
+}
+
+void end_rehearse(void (*written)(void))
+{
+	before.rehearsed = written;
 }
 
 /* ---- whether the end is plain --------------------------------------------------------------------------- */
@@ -142,21 +155,38 @@ static bool may_be_new(struct py_object *name, struct py_object *value)
 	return is_module(value);
 }
 
+/* Whether it is of a type whose objects refer to no others and have no finaliser, such as threading's flags. */
+static bool refers_to_nothing(struct py_object *value)
+{
+	struct py_object *type = py.PyObject_Type(value);
+	bool found = false;
+
+	for (size_t i = 0; i < N_SIMPLE_TYPES && !found; i++)
+		found = type == before.simple_type[i];
+	py.Py_DecRef(type);
+	return found;
+}
+
+/*
+ * Walks both dictionaries side by side: they keep the order in which their names came, so what is new comes last.  A
+ * name that was removed, even if it was added again, is a change.
+ */
 static bool is_unchanged(const struct before *m)
 {
-	struct py_object *name, *value, *was;
-	ssize_t at = 0, found = 0;
+	struct py_object *name, *value, *old_name, *old;
+	ssize_t at = 0, at_old = 0;
+	bool has_old = true;
 
 	if (py.PyDict_GetItem(py.PyImport_GetModuleDict(), m->name) != m->module)
 		return false;
 	while (py.PyDict_Next(py.PyModule_GetDict(m->module), &at, &name, &value)) {
-		was = py.PyDict_GetItem(m->contents, name);
-		if (value == was)
-			found++;
-		else if (was || !may_be_new(name, value))
+		has_old = has_old && py.PyDict_Next(m->contents, &at_old, &old_name, &old);
+		if (has_old && name != old_name)
+			return false;
+		if (!(has_old && value == old) && !refers_to_nothing(value) && (has_old || !may_be_new(name, value)))
 			return false;
 	}
-	return found == py.PyDict_Size(m->contents);
+	return !py.PyDict_Next(m->contents, &at_old, &old_name, &old);
 }
 
 static bool is_plain(void)
@@ -175,8 +205,11 @@ static bool is_plain(void)
 static void exit_at_last(struct py_object *capsule)
 {
 	(void)capsule;
-	if (!py.Py_IsInitialized())
-		exit(before.status);
+	if (py.Py_IsInitialized())
+		return;
+	if (before.rehearsed)
+		before.rehearsed();
+	exit(before.status);
 }
 
 static void exit_when_finalised(void)
@@ -200,12 +233,12 @@ static void leave_out_modules(void)
 	py.PyErr_Clear();
 }
 
-/* Called with a frame if the program has called the handlers itself. */
+/* With a frame, it is the program that has called the handlers; a rehearsal takes place where one exists. */
 static struct py_object *at_end(struct py_object *self, struct py_object *arguments)
 {
 	(void)self;
 	(void)arguments;
-	if (!py.PyEval_GetFrame() && is_plain()) {
+	if ((before.rehearsed || !py.PyEval_GetFrame()) && is_plain()) {
 		leave_out_modules();
 		if (before.status != END_UNKNOWN)
 			exit_when_finalised();

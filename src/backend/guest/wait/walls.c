@@ -158,7 +158,6 @@ int walls_put_up(const struct guest_walls *w, const int *fds)
 	fill_confine(w, &c.confine);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		take_step(&c, steps[i].step, steps[i].run);
-	pages_copy(w->has_huge_pages);
 	probed = guest_probe_landlock();
 	take_step(&c, JOIN_child_filter, install_filter);
 	if (!wait_say(c.sock, GUEST_CONFINED, (uint64_t)probed, c.confine.listener))

@@ -25,6 +25,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,9 +35,10 @@
 #define STACK_BYTES 32768
 #define GUIDE_PID   300 /* G's pid; G is gone before the program could see it */
 
-/* Between fork and longjmp, P runs on G's stack. */
-static char enter_stack[STACK_BYTES] __attribute__((aligned(16)));
-static char guide_stack[STACK_BYTES] __attribute__((aligned(16)));
+/* I's and G's, mapped; P unmaps them. Between fork and longjmp, P runs on G's. */
+static struct {
+	char enter[STACK_BYTES], guide[STACK_BYTES];
+} *stacks;
 
 struct fork_order {
 	const struct guest_walls *walls;
@@ -111,7 +113,7 @@ static void enter_cell(void *arg)
 		fail(b, JOIN_child_namespaces, rc);
 		return;
 	}
-	guide = clone_sharing(guide_stack, sizeof(guide_stack), &guide_pid, fork_program, b);
+	guide = clone_sharing(stacks->guide, sizeof(stacks->guide), &guide_pid, fork_program, b);
 	if (guide < 0)
 		fail(b, JOIN_child_fork, (int)guide);
 	else
@@ -131,7 +133,7 @@ static bool make_child(struct fork_order *b)
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
 		return true;
 	}
-	enters = clone_sharing(enter_stack, sizeof(enter_stack), NULL, enter_cell, b);
+	enters = clone_sharing(stacks->enter, sizeof(stacks->enter), NULL, enter_cell, b);
 	if (enters < 0)
 		fail(b, JOIN_child_fork, (int)enters);
 	else
@@ -183,7 +185,10 @@ static void become_program(struct wait_order *o, struct fork_order *b)
 		(void)sched_yield();
 	if (getpid() != GUEST_PROGRAM_PID)
 		walls_failed(b->fds[GUEST_FD_SOCKET], JOIN_child_fork, -ESRCH);
+	(void)munmap(stacks, sizeof(*stacks));
+	pages_copy();
 	python_fork_child();
+	pages_rehearse();
 	o->sock = walls_put_up(b->walls, b->fds);
 }
 
@@ -192,22 +197,27 @@ void zygote_have_children(struct wait_order *o)
 	static struct fork_order b; /* shared with I and G */
 
 	b.walls = o->walls;
+	stacks = mmap(NULL, sizeof(*stacks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stacks == MAP_FAILED)
+		wait_give_up();
+	pages_share();
 	if (!wait_say(o->sock, GUEST_WAITING, 0, -1))
 		wait_give_up();
 	for (;;) {
 		hear_order(o->sock, &b);
+		pages_learn();
 		if (!python_fork_before())
 			wait_report(o, GUEST_FAILED, 0);
 		if (make_child(&b))
 			break;
 		python_fork_parent();
-		if (b.rc < 0)
+		if (b.rc == 0)
+			pages_child_made();
+		else
 			(void)wait_say(b.fds[GUEST_FD_SOCKET], GUEST_NOT_JOINED,
 				       (uint64_t)b.failed << 32 | (uint32_t)-b.rc, -1);
 		close_all(&b);
 	}
 	become_program(o, &b);
 	explicit_bzero(&b, sizeof(b));
-	explicit_bzero(enter_stack, sizeof(enter_stack));
-	explicit_bzero(guide_stack, sizeof(guide_stack));
 }
