@@ -53,7 +53,7 @@ LANGUAGES = {
 LIBRARY_IN_MEMORY = "the library stays mapped, and shows as a memfd"
 ZEROS = "the kernel noted the length of the environment at exec: zeros are where the library's variables were"
 FROZEN = "what was alive at the wait is put aside from the collector"
-LOST = "what a program ties to a class of a module that was put aside is not finalised"
+LOST = "what a program ties to a class, or puts into a container, of a module that was put aside is not finalised"
 IMPORTED = "modules of the warm list are there already"
 LOADED = "modules of Node's own for its streams are loaded already"
 SHADOWED = "a file beside the program has the name of a module of the warm list: it says so and ends, and brig runs it cold"
@@ -64,7 +64,9 @@ DIFFERENCES = [
     ("python.proc_environ_exact", "*", ZEROS),
     ("python.gc_counts", "frozen warmed", FROZEN),
     ("python.gc_objects", "frozen warmed", FROZEN),
+    ("python.del_in_early_container", "frozen warmed", LOST),
     ("python.del_on_library_class", "warmed", LOST),
+    ("python.del_on_library_object", "warmed", LOST),
     ("python.sys_modules", "warmed", IMPORTED),
     ("python.importer_cache", "warmed", IMPORTED),
     ("python.neighbour_hides_warm", "warmed", SHADOWED),

@@ -23,6 +23,8 @@
 static struct {
 	bool armed;
 	char path[WAIT_TEXT_MAX];
+	/* Types of the interpreter, which are never freed; a program can take away their names. */
+	struct py_object *integer, *system_exit, *keyboard_interrupt;
 } program;
 
 void run_arm(const char *path)
@@ -51,6 +53,16 @@ static struct py_object *contents_of(const char *module)
 	struct py_object *found = py.PyDict_GetItemString(py.PyImport_GetModuleDict(), module); /* borrowed */
 
 	return found ? py.PyModule_GetDict(found) : NULL;
+}
+
+static bool note_types(void)
+{
+	struct py_object *builtins = contents_of("builtins");
+
+	program.integer = py.PyDict_GetItemString(builtins, "int");
+	program.system_exit = py.PyDict_GetItemString(builtins, "SystemExit");
+	program.keyboard_interrupt = py.PyDict_GetItemString(builtins, "KeyboardInterrupt");
+	return program.integer && program.system_exit && program.keyboard_interrupt;
 }
 
 /* Gives the dictionary of __main__ what the program sees there.  False with an exception. */
@@ -106,14 +118,13 @@ static void flush_streams(void)
 /* The status of sys.exit() without an argument, with None or with a number; END_UNKNOWN: the interpreter will see. */
 static int status_of(struct py_object *code)
 {
-	struct py_object *none = py.Py_BuildValue(""),
-			 *integer = py.PyDict_GetItemString(contents_of("builtins"), "int");
+	struct py_object *none = py.Py_BuildValue("");
 	int status = END_UNKNOWN;
 	long number;
 
 	if (code == none) {
 		status = 0;
-	} else if (integer && py.PyObject_IsInstance(code, integer) == 1) {
+	} else if (py.PyObject_IsInstance(code, program.integer) == 1) {
 		number = py.PyLong_AsLong(code);
 		if (!py.PyErr_Occurred())
 			status = (int)number & 0xff;
@@ -123,14 +134,6 @@ static int status_of(struct py_object *code)
 	return status;
 }
 
-static bool is_exception(struct py_object *type, const char *name)
-{
-	struct py_object *builtins = contents_of("builtins");
-	struct py_object *wanted = builtins ? py.PyDict_GetItemString(builtins, name) : NULL;
-
-	return wanted && type == wanted;
-}
-
 /* For SystemExit itself: subclasses may compute their code. */
 static int status_of_exception(void)
 {
@@ -138,7 +141,7 @@ static int status_of_exception(void)
 	int status = END_UNKNOWN;
 
 	py.PyErr_Fetch(&type, &value, &traceback);
-	if (is_exception(type, "SystemExit")) {
+	if (type == program.system_exit) {
 		code = value && py.PyObject_IsInstance(value, type) == 1 ? py.PyObject_GetAttrString(value, "code")
 									 : value;
 		if (code)
@@ -167,40 +170,59 @@ static _Noreturn void end(int status, bool interrupted)
 
 /* ---- it ------------------------------------------------------------------------------------------------- */
 
-/* Whether it ended without an exception; does not return after SystemExit. */
-static bool run_in(struct py_object *dict, FILE *file, const char *path, bool *ret_interrupted)
+/* Whether it ended without an exception. */
+static bool run_in(struct py_object *dict, FILE *file, const char *path)
 {
 	struct py_object *result = NULL;
 
 	if (describe_file(dict, path))
 		result = py.PyRun_FileExFlags(file, path, FILE_INPUT, dict, dict, 1, NULL);
 	flush_streams();
-	if (result) {
+	if (result)
 		py.Py_DecRef(result);
-		return true;
-	}
-	*ret_interrupted = is_exception(py.PyErr_Occurred(), "KeyboardInterrupt");
+	return result;
+}
+
+/* Does not return after SystemExit.  Otherwise says whether the program was interrupted. */
+static bool print_exception(void)
+{
+	bool interrupted = py.PyErr_Occurred() == program.keyboard_interrupt;
+
 	end_set_status(status_of_exception());
 	py.PyErr_Print();
 	end_set_status(END_UNKNOWN);
-	return false;
+	return interrupted;
 }
 
-_Noreturn void run_program(FILE *file, const char *path)
+static void forget_file(struct py_object *dict)
 {
-	struct py_object *module = py.PyDict_GetItemString(py.PyImport_GetModuleDict(), "__main__"); /* borrowed */
-	struct py_object *dict = module ? py.PyModule_GetDict(module) : NULL;
-	bool interrupted = false, worked;
-
-	if (!dict || py.PyDict_GetItemString(dict, "__file__") || is_compiled(file))
-		end(py.PyRun_AnyFileExFlags(file, path, 1, NULL) != 0, false);
-	py.Py_IncRef(module);
-	worked = run_in(dict, file, path, &interrupted);
 	if (py.PyDict_DelItemString(dict, "__file__") < 0)
 		py.PyErr_Clear();
 	if (py.PyDict_DelItemString(dict, "__cached__") < 0)
 		py.PyErr_Clear();
-	py.Py_DecRef(module);
+}
+
+/* Nobody else may refer to __main__ when the interpreter is finalised: finalisers would find its contents cleared. */
+_Noreturn void run_program(FILE *file, const char *path)
+{
+	struct py_object *module = py.PyDict_GetItemString(py.PyImport_GetModuleDict(), "__main__"); /* borrowed */
+	struct py_object *dict = module ? py.PyModule_GetDict(module) : NULL;
+	bool worked, interrupted = false;
+
+	if (!dict || !note_types() || py.PyDict_GetItemString(dict, "__file__") || is_compiled(file))
+		end(py.PyRun_AnyFileExFlags(file, path, 1, NULL) != 0, false);
+	py.Py_IncRef(module);
+	worked = run_in(dict, file, path);
+	if (worked) {
+		forget_file(dict);
+		py.Py_DecRef(module);
+	} else {
+		py.Py_DecRef(module);
+		interrupted = print_exception();
+		if (contents_of("__main__") == dict) /* otherwise it may be gone, with the program's module */
+			forget_file(dict);
+		py.PyErr_Clear();
+	}
 	end(worked ? 0 : 1, interrupted);
 }
 
