@@ -232,6 +232,22 @@ def forked_evidence(t):
 			t.equal(row_of(b), row_of(a), f"evidence of {a['check']}")
 
 
+@case("forks: a waiting one has copied what programs write to, not everything; also with modules whose locks are new in a fork")
+def forked_memory(t):
+	t.native_only("only native cells are filled by forks")
+	policy = t.path("sandbox.yaml", "warm: [json, re, threading]\n")
+	code = "import re\nprint(re.search(r'Private_Dirty: *(\\d+)', open('/proc/self/smaps_rollup').read())[1])"
+	rows = batch(t, [code] * 40, "--jobs", "1", "--warm", "1", env={"BRIG_POLICY": policy})
+	kib = [int(text) for text in outputs(t, rows)]
+	own = [n for n, r in zip(kib, rows) if not r["forked"]]
+	forks = sorted(n for n, r in zip(kib, rows) if r["forked"])
+	if not can_fork(rows[0]):
+		t.skip("forks need root, or a range of ids and control groups")
+	t.check(own and len(forks) > 10, "interpreters of both kinds", kib)
+	# The first has rehearsed, and its successor may have been made before the result was there.
+	t.check(forks[len(forks) // 2] < 0.6 * min(own), "private memory of forks, in KiB, and of interpreters with their own", (forks, own))
+
+
 @case("a program begins in its workspace by the name that it is to see, forked, waiting or cold")
 def working_folder(t):
 	t.native_only("containers have one name for it")

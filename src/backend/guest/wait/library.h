@@ -55,8 +55,8 @@ _Noreturn void walls_failed(int sock, enum guest_join step, int rc);
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc);
 /*
  * pages.c: copies the pages that a program is going to write now, so that no request waits for that later.  A zygote
- * calls share once, and learn before and child_made after each fork; a child calls rehearse, which finds these pages
- * the first time, and copy.
+ * calls share once, learn before each fork and child_made after it.  A child calls copy as soon as it can, and
+ * rehearse when the interpreter is set up as a fork: there the first one finds the pages, and the list is unmapped.
  */
 void pages_share(void);
 void pages_learn(void);

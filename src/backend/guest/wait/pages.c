@@ -7,11 +7,14 @@
  * MADV_POPULATE_WRITE, but only for pages that programs are going to write: copying the others would cost more than it
  * saves, in memory even more than in time.
  *
- * Which these are is found out once.  The zygote's first child forks a process that runs a small program of ours to its
- * end, as a request's program would, and then looks up which pages it alone maps: those that it has written.  It leaves
- * their list in memory that it shares with the zygote and nobody else: each child unmaps that before it can be claimed,
- * so nothing a guest does can change the list.  It has a pid that leaves the next one free, and is gone before the
- * child is confined.
+ * Which these are is found out once, by the zygote's first child: the pages that it alone maps when it has been set up
+ * as a fork, and those that a rehearsal alone maps.  That is a process which the child forks and which runs a small
+ * program of ours to its end, as a request's would be run.  The list is in memory that they share with the zygote and
+ * nobody else: each child unmaps it before it can be claimed, so nothing that a guest does can change the list.  The
+ * rehearsal's pid leaves the next one free, and it is gone before the child is confined.
+ *
+ * Not the zygote itself rehearses: it lives in one pid namespace with a /proc of another, in which it finds no maps of
+ * its own.
  *
  * Nothing here can fail.  Without a list (the rehearsal ended otherwise, or two children were ordered at once) all
  * pages that are present are copied; a page that was not copied now is copied later, by a fault.

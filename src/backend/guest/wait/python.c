@@ -156,6 +156,7 @@ void python_fork_child(void)
 	py.PyOS_AfterFork_Child();
 	call_in_module("threading", "_main_thread", "_set_native_id");
 	call_in_module("numpy.random.mtrand", "_rand", "seed");
+	end_note_changes();
 	py.PyGILState_Release(fork_state);
 }
 

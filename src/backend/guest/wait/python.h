@@ -38,6 +38,8 @@ _Noreturn void run_program(FILE *file, const char *path);
 void end_register(void);
 /* Notes the modules that are there before the program; before gc.freeze(). */
 void end_note_modules(void);
+/* Again in a fork, whose handlers have changed some: threading has new locks. */
+void end_note_changes(void);
 /* The exit status that the process will have, once that is certain. */
 void end_set_status(int status);
 /* This process only rehearses: where it would exit after a plain end, written() is called. */

@@ -189,6 +189,24 @@ static bool is_unchanged(const struct before *m)
 	return !py.PyDict_Next(m->contents, &at_old, &old_name, &old);
 }
 
+static void note_changes(const struct before *m)
+{
+	struct py_object *name, *value;
+	ssize_t at = 0;
+
+	while (py.PyDict_Next(py.PyModule_GetDict(m->module), &at, &name, &value))
+		if (py.PyDict_GetItem(m->contents, name) != value)
+			(void)py.PyDict_SetItem(m->contents, name, value);
+}
+
+void end_note_changes(void)
+{
+	for (size_t i = 0; before.is_noted && i < before.n_modules; i++)
+		if (!is_unchanged(&before.modules[i]))
+			note_changes(&before.modules[i]);
+	py.PyErr_Clear();
+}
+
 static bool is_plain(void)
 {
 	if (!before.is_noted || !is_only_thread() || !is_flushed("stdout", before.out) ||
