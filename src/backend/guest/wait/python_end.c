@@ -199,8 +199,11 @@ static void note_changes(const struct before *m)
 			(void)py.PyDict_SetItem(m->contents, name, value);
 }
 
+/* Of the library's modules only threading gets new attributes; whoever has it may have others that do. */
 void end_note_changes(void)
 {
+	if (!module_named("threading"))
+		return;
 	for (size_t i = 0; before.is_noted && i < before.n_modules; i++)
 		if (!is_unchanged(&before.modules[i]))
 			note_changes(&before.modules[i]);

@@ -38,7 +38,7 @@
 /* I's and G's, mapped; P unmaps them. Between fork and longjmp, P runs on G's. */
 static struct {
 	char enter[STACK_BYTES], guide[STACK_BYTES];
-} *stacks;
+} * stacks;
 
 struct fork_order {
 	const struct guest_walls *walls;
