@@ -175,10 +175,10 @@ static void say(int sock, const void *words, size_t size, const int *fds, size_t
 	if (n_fds > 0) {
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		CMSG_FIRSTHDR(&msg)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&msg)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&msg)->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), fds, n_fds * sizeof(int));
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n_fds * sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), fds, n_fds * sizeof(int));
 	}
 	if (sendmsg(sock, &msg, MSG_NOSIGNAL) < 0)
 		warn("sendmsg");
