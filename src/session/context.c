@@ -246,7 +246,7 @@ static uint64_t field_bytes(const struct frame *f)
 	return n;
 }
 
-/* The contents of a result count as output. */
+/* The contents of a result count as output; one that was cut was larger than all of it may be. */
 static void take_result(struct session *s, struct context *c, const struct frame *f)
 {
 	struct brig_session_event e = { .kind = BRIG_SESSION_RESULT,
@@ -258,8 +258,8 @@ static void take_result(struct session *s, struct context *c, const struct frame
 					.count = c->count };
 	const char *name = frame_value(f, "name"), *value = frame_value(f, "value");
 
-	c->outcome.output_bytes += field_bytes(f);
-	if (c->outcome.output_bytes > s->config.output_bytes) {
+	c->outcome.output_bytes += f->is_cut ? s->config.output_bytes : field_bytes(f);
+	if (f->is_cut || c->outcome.output_bytes > s->config.output_bytes) {
 		context_output(s, c, BRIG_STDERR, "", 1);
 		return;
 	}
@@ -393,7 +393,7 @@ static int start_kernel(struct session *s, struct context *c, struct brig_error 
 		(void)close(ends[0]);
 		return rc;
 	}
-	c->reader.used = c->reader.bytes.len = 0;
+	frame_reader_reset(&c->reader);
 	c->channel.socket = true;
 	if (source_watch(s, &c->channel.to, ends[0], EPOLLIN, serve_channel, c) < 0)
 		(void)close(ends[0]); /* the kernel exits when it finds the channel closed */
@@ -466,7 +466,7 @@ static struct context *context_new(struct session *s, const struct kernel *k, co
 	c->cwd = cwd ? strdup(cwd) : NULL;
 	c->channel.to.fd = FD_NONE;
 	c->channel.bytes.max = c->code.max = CODE_MAX;
-	c->reader.bytes.max = room;
+	c->reader = (struct frame_reader)FRAME_READER_INIT(room);
 	if (cwd && !c->cwd) {
 		free(c);
 		return NULL;

@@ -7,12 +7,15 @@
 
 bool frame_add(struct frame_reader *r, const char *data, size_t len)
 {
+	size_t dropped = (size_t)min_u64(r->dropped, len);
+
 	if (r->used > 0) {
 		r->bytes.len -= r->used;
 		memmove(r->bytes.data, r->bytes.data + r->used, r->bytes.len);
 		r->used = 0;
 	}
-	return buf_add(&r->bytes, data, len) == len;
+	r->dropped -= dropped;
+	return buf_add(&r->bytes, data + dropped, len - dropped) == len - dropped;
 }
 
 /* Parses "NAME NUMBER\n" at *at: 1, 0 if it is incomplete, -1 if it is malformed. */
@@ -43,15 +46,35 @@ static int read_line(const struct buf *b, size_t *at, char name[FRAME_NAME_MAX +
 	return 1;
 }
 
+/* Makes "NAME 0\n" of the line of a field from start to at, and drops the value that follows. */
+static void drop_value(struct frame_reader *r, size_t start, size_t at, const char *name, uint64_t len)
+{
+	struct buf *b = &r->bytes;
+	size_t here = (size_t)min_u64(len, b->len - at), next = start + strlen(name) + 3;
+
+	memcpy(b->data + next - 2, "0\n", 2);
+	memmove(b->data + next, b->data + at + here, b->len - at - here);
+	b->len -= at + here - next;
+	b->data[b->len] = '\0';
+	r->dropped = len - here;
+	r->is_cut = true;
+}
+
 /* Parses one field.  Its value stays in the buffer, and the newline after it is overwritten with NUL. */
 static int read_field(struct frame_reader *r, size_t *at, struct frame *ret)
 {
 	char *name = r->name[ret->n_fields];
+	size_t start = *at;
 	uint64_t len = 0;
-	int rc = read_line(&r->bytes, at, name, &len, r->bytes.max);
+	int rc = read_line(&r->bytes, at, name, &len, FRAME_VALUE_MAX);
 
 	if (rc <= 0)
 		return rc;
+	if (len > 0 && *at - r->used + len >= r->most) {
+		drop_value(r, start, *at, name, len);
+		*at = start + strlen(name) + 3;
+		len = 0;
+	}
 	if (r->bytes.len - *at <= len)
 		return 0;
 	if (r->bytes.data[*at + len] != '\n' && r->bytes.data[*at + len] != '\0') /* NUL: set by an earlier call */
@@ -76,7 +99,16 @@ int frame_next(struct frame_reader *r, struct frame *ret)
 	for (size_t i = 0; i < ret->n_fields; i++)
 		r->bytes.data[(size_t)(ret->field[i].value - r->bytes.data) + ret->field[i].len] = '\0';
 	r->used = at;
+	ret->is_cut = r->is_cut;
+	r->is_cut = false;
 	return 1;
+}
+
+void frame_reader_reset(struct frame_reader *r)
+{
+	r->used = r->bytes.len = 0;
+	r->dropped = 0;
+	r->is_cut = false;
 }
 
 void frame_reader_release(struct frame_reader *r)

@@ -15,7 +15,9 @@
  *	  done		the run has ended, and its output is in the pipes; cpu: microseconds used, with children
  *
  * The reader does not trust the peer: KIND and NAME have at most FRAME_NAME_MAX letters, numbers are checked before
- * anything is stored, and after a malformed frame the channel is not used again.
+ * anything is stored, and after a malformed frame the channel is not used again.  A value for which there is no room is
+ * read and dropped, so that one result that is too large costs nothing but itself: the frame arrives without that value,
+ * marked as cut.
  */
 #ifndef SESSION_FRAMES_H
 #define SESSION_FRAMES_H
@@ -26,20 +28,34 @@
 
 #define FRAME_NAME_MAX   32
 #define FRAME_FIELDS_MAX 32
+#define FRAME_PIECE_MAX  65536               /* received at once */
+#define FRAME_HEADS_MAX  4096                /* all lines of a frame, and one that is incomplete */
+#define FRAME_VALUE_MAX  ((uint64_t)1 << 40) /* of a value that is dropped: more is no length */
 
 struct frame {
 	char kind[FRAME_NAME_MAX + 1];
 	struct brig_session_field field[FRAME_FIELDS_MAX];
 	size_t n_fields;
+	bool is_cut; /* values that were too large are empty */
 };
 
 struct frame_reader {
-	struct buf bytes; /* max: the largest permitted frame */
+	struct buf bytes;
+	size_t most;      /* the largest frame of which every value is kept */
 	size_t used;      /* length of the frame returned last */
+	uint64_t dropped; /* bytes of a value that are still to come and to be dropped */
+	bool is_cut;      /* a value of the frame that is being read was dropped */
 	char name[FRAME_FIELDS_MAX][FRAME_NAME_MAX + 1];
 };
 
-/* Appends received bytes; false: more than a frame may have, or no memory. */
+#define FRAME_READER_INIT(largest)                                                                   \
+	{                                                                                            \
+		.bytes = { .max = (largest) + FRAME_HEADS_MAX + FRAME_PIECE_MAX }, .most = (largest) \
+	}
+
+/* Forgets what has been received: another peer follows. */
+void frame_reader_reset(struct frame_reader *r);
+/* Appends received bytes, at most FRAME_PIECE_MAX; false: no memory.  Before the next call, frame_next() has returned 0. */
 bool frame_add(struct frame_reader *r, const char *data, size_t len);
 /* 1: *ret is the next frame, valid until the next call; 0: incomplete; -1: malformed. */
 int frame_next(struct frame_reader *r, struct frame *ret);

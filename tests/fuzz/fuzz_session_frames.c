@@ -30,7 +30,7 @@ static void take(const struct frame *f, const struct frame_reader *r, struct see
 
 static void decode(const uint8_t *data, size_t size, size_t piece, struct seen *ret)
 {
-	struct frame_reader r = { .bytes = { .max = 1 << 16 } };
+	struct frame_reader r = FRAME_READER_INIT(1 << 10);
 	struct frame f;
 
 	for (size_t at = 0; at < size && ret->end == 0; at += piece) {

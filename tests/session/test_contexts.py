@@ -468,13 +468,18 @@ def variables(t):
 @case("output beyond the limit ends the run, not the context")
 def output_limit(t):
 	with Owner(t) as owner:
-		c = owner.session({"output_limit": "100k"}).context()
+		s = owner.session({"output_limit": "100k"})
+		c, js = s.context(), s.context("javascript")
 		c.run("a = 1")
 		r = c.run("while True: print('x' * 1000)")
 		same("verdict", (r.verdict, len(r.out)), ("output_limit", 102400))
 		same("state", c.run("a").text, "1")
-		same("a result that is too large", c.run("'x' * 200000").verdict, "output_limit")
-		same("after that", c.run("a").text, "1")
+		for what, code in (("a result", "'x' * 200000"), ("one that no buffer holds", "'x' * (8 << 20)"), ("an error", "raise ValueError('x' * (8 << 20))")):
+			same(what + " that is too large", c.run(code).verdict, "output_limit")
+			same("after " + what, c.run("a").text, "1")
+		js.run("var a = 2")
+		same("too large, in JavaScript", js.run("'x'.repeat(8 << 20)").verdict, "output_limit")
+		same("after that", js.run("a").text, "2")
 
 
 @case("what runs in a session is inspected, blocked and recorded by itself")

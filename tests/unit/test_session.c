@@ -23,7 +23,7 @@ static void test_frames_in_pieces(void **state)
 {
 	const struct brig_session_field fields[] = { { "main", "1", 1 }, { "text", "a\nb", 3 }, { "html", "", 0 } };
 	AUTO_BUF out = BUF_INIT(4096);
-	struct frame_reader r = { .bytes = { .max = 4096 } };
+	struct frame_reader r = FRAME_READER_INIT(4096);
 	struct frame f;
 	int found = 0;
 
@@ -63,14 +63,14 @@ static void test_frames_that_are_none(void **state)
 		"Result 0\n",
 		"result 0 \n",
 		"result 1\ntext 3\nabcX",
-		"result 1\ntext 5000\n",
+		"result 1\ntext 1099511627777\n",
 		"result 1\nte xt 1\na\n",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct frame_reader r = { .bytes = { .max = 4096 } };
+		struct frame_reader r = FRAME_READER_INIT(4096);
 		struct frame f;
 
 		assert_true(frame_add(&r, bad[i], strlen(bad[i])));
@@ -80,16 +80,44 @@ static void test_frames_that_are_none(void **state)
 	}
 }
 
+/* Gives a stream in pieces of this length to a reader for which it is too large. */
+static void read_large(const struct buf *stream, size_t piece)
+{
+	struct frame_reader r = FRAME_READER_INIT(100);
+	struct frame f;
+	int found = 0;
+
+	for (size_t at = 0; at < stream->len; at += piece) {
+		assert_true(frame_add(&r, stream->data + at, min_u64(piece, stream->len - at)));
+		while (frame_next(&r, &f) > 0) {
+			assert_int_equal(f.is_cut, found == 1);
+			assert_string_equal(f.kind, "result");
+			assert_int_equal(f.n_fields, 3);
+			assert_string_equal(frame_value(&f, "main"), "1");
+			assert_string_equal(frame_value(&f, "text"), found == 1 ? "" : "abc");
+			assert_string_equal(frame_value(&f, "html"), "<b>");
+			found++;
+		}
+		assert_true(r.bytes.len < 200 + piece);
+	}
+	assert_int_equal(found, 3);
+	frame_reader_release(&r);
+}
+
 static void test_frames_too_large(void **state)
 {
-	struct frame_reader r = { .bytes = { .max = 16 } };
-	struct frame f;
+	static const char large[5000] = "abc";
+	struct brig_session_field fields[] = { { "main", "1", 1 }, { "text", large, 3 }, { "html", "<b>", 3 } };
+	AUTO_BUF out = BUF_INIT(16384);
 
 	(void)state;
-	assert_true(frame_add(&r, "result 1\ntext ", 14));
-	assert_int_equal(frame_next(&r, &f), 0);
-	assert_false(frame_add(&r, "12\nabc", 6));
-	frame_reader_release(&r);
+	for (int i = 0; i < 3; i++) {
+		fields[1].len = i == 1 ? sizeof(large) : 3;
+		frame_write(&out, "result", fields, ARRAY_LEN(fields));
+	}
+	for (size_t piece = 1; piece < 200; piece++)
+		read_large(&out, piece);
+	read_large(&out, out.len);
 }
 
 /* ---- a steward that lies ----------------------------------------------------------------------- */
