@@ -98,6 +98,17 @@ def watching(t):
 		s.command("sh", "-c", "echo 1 > w/deep/c; echo 1 > w/new/d")
 		until(deep, CREATE, "deep/c")
 		until(deep, CREATE, "new/d")
+		# A tree at once: nobody could report what is in a folder before the folder itself was told.
+		s.command("sh", "-c", "mkdir -p w/n1/n2/n3; echo 1 > w/n1/n2/f")
+		for change, name in ((CREATE, "n1"), (CREATE, "n1/n2"), (CREATE, "n1/n2/n3"), (CREATE, "n1/n2/f"), (WRITE, "n1/n2/f")):
+			until(deep, change, name)
+		s.command("sh", "-c", "mv w/n1 w/m1")
+		until(deep, CREATE, "m1")
+		owner.kept = [e for e in owner.kept if e["event"] != "changed"]
+		s.command("sh", "-c", "echo 1 > w/m1/n2/g; rm w/m1/n2/g; echo 1 > w/last")
+		until(deep, CREATE, "last")
+		told = [(e["change"], e["name"]) for e in owner.kept if e["event"] == "changed" and e["tag"] == deep]
+		same("after a rename: once, by its new name", [name for change, name in told if change in (CREATE, REMOVE)], ["m1/n2/g"] * 2)
 		same("unwatched", s.done("unwatch", of=deep)["error"], "")
 		owner.kept = [e for e in owner.kept if e["event"] != "changed"]
 		s.command("sh", "-c", "echo 1 > w/z")
