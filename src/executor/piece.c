@@ -112,7 +112,7 @@ static bool inspect_end(struct piece_work *p)
 	return found->worst == SEVERITY_CRITICAL ? block(p, found) : true;
 }
 
-/* Another process inspects; meanwhile checks that the run can be recorded. */
+/* Another process inspects; meanwhile checks that the run, and the one that may follow it, can be recorded. */
 static bool may_run(struct piece_work *p)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
@@ -121,6 +121,7 @@ static bool may_run(struct piece_work *p)
 	if (p->rc < 0)
 		return refuse(p);
 	rc = record_prepare(p->x.recorder, &p->recording, p->result, &why);
+	record_expect(p->x.recorder, p->recording.rec.set);
 	if (p->job && !inspect_end(p))
 		return false;
 	p->err = why;

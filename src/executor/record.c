@@ -31,16 +31,11 @@ static void forget_files(struct recorder *r)
 	statedir_close(&r->dir);
 }
 
-static void forget_ahead(struct recorder *r)
-{
-	fd_closep(&r->ahead.reply);
-	r->ahead.id[0] = '\0';
-}
-
 void recorder_release(struct recorder *r)
 {
 	forget_files(r);
-	forget_ahead(r);
+	link_pair_release(&r->ahead.pair);
+	link_pair_release(&r->ahead.spare);
 	link_pair_release(&r->pair);
 	fd_closep(&r->link);
 }
@@ -184,28 +179,47 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 
 /* ---- runs that follow each other ------------------------------------------------------------------ */
 
+static void announce_next(struct recorder *r, const struct settings *set, uint64_t now)
+{
+	struct record_ahead *a = &r->ahead;
+	struct link_pair used = a->pair;
+
+	if (r->link < 0 || set->audit == AUDIT_OFF || (a->asked_ns && a->asked_ns + RECORD_FRESH_NS > now))
+		return;
+	a->pair = a->spare;
+	a->spare = used;
+	a->asked_ns = now;
+	if (id_random(a->id, RUN_ID_LEN) < 0 || link_announce(r->link, a->id, &a->pair, NULL) < 0)
+		a->asked_ns = 0;
+}
+
+void record_expect(struct recorder *r, const struct settings *set)
+{
+	uint64_t now = clock_now_ns();
+
+	if (r->ended_ns + RECORD_AHEAD_NS >= now)
+		announce_next(r, set, now);
+}
+
 void record_announce(struct recorder *r, const struct settings *set)
 {
 	uint64_t now = clock_now_ns(), before = r->ended_ns;
-	struct record_ahead *a = &r->ahead;
 
 	r->ended_ns = now;
-	if (r->link >= 0)
+	if (r->link >= 0) {
 		link_pair_renew(&r->pair);
-	if (r->link < 0 || set->audit == AUDIT_OFF || before + RECORD_AHEAD_NS < now)
-		return; /* the next run is not expected soon */
-	forget_ahead(r);
-	if (id_random(a->id, RUN_ID_LEN) < 0 || link_announce(r->link, a->id, &a->reply, NULL) < 0)
-		forget_ahead(r);
-	a->asked_ns = now;
+		link_pair_renew(&r->ahead.spare);
+	}
+	if (before + RECORD_AHEAD_NS >= now) /* else the next run is not expected soon */
+		announce_next(r, set, now);
 }
 
 bool record_take_announced(struct recorder *r, char ret_id[RUN_ID_LEN + 1])
 {
 	AUTO_PACKET_IN answer = PACKET_IN_INIT;
 	struct record_ahead *a = &r->ahead;
-	bool is_ready = a->reply >= 0 && a->asked_ns && a->asked_ns + RECORD_AHEAD_NS > clock_now_ns() &&
-			link_answer(a->reply, &answer, NULL) == 1;
+	bool is_ready = a->asked_ns && a->asked_ns + RECORD_AHEAD_NS > clock_now_ns() &&
+			link_answer(a->pair.ours, &answer, NULL) == 1;
 
 	if (is_ready)
 		(void)str_copy(ret_id, RUN_ID_LEN + 1, a->id);

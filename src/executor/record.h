@@ -17,9 +17,11 @@ struct audit_log;
 
 /* A future run that was announced to the recorder: it can be recorded. */
 struct record_ahead {
-	char id[RUN_ID_LEN + 1]; /* "": none */
-	int reply;               /* socket for the recorder's answer; stays open until no one waits for its end */
-	uint64_t asked_ns;
+	char id[RUN_ID_LEN + 1];
+	uint64_t asked_ns;     /* 0: none is announced */
+	struct link_pair pair; /* for the recorder's answer */
+	/* For that about the run after it: its used ends are closed, and new ones made, after a result was delivered. */
+	struct link_pair spare;
 };
 
 /* One per handle. */
@@ -37,9 +39,11 @@ struct recorder {
 	struct link_pair pair; /* for the recorder's next answer */
 	uint64_t ended_ns;     /* when the last announced run ended */
 };
-#define RECORDER_INIT                                                                                               \
-	{                                                                                                           \
-		.link = FD_NONE, .dir = STATEDIR_INIT, .ahead = { .reply = FD_NONE }, .pair = { FD_NONE, FD_NONE }, \
+#define RECORDER_INIT                                                                     \
+	{                                                                                 \
+		.link = FD_NONE, .dir = STATEDIR_INIT,                                    \
+		.ahead = { .pair = { FD_NONE, FD_NONE }, .spare = { FD_NONE, FD_NONE } }, \
+		.pair = { FD_NONE, FD_NONE },                                             \
 	}
 
 void recorder_release(struct recorder *r);
@@ -87,11 +91,17 @@ void record_finish(struct recorder *r, struct recording *rg, struct result *res)
 void record_whole(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
 void record_count(struct recorder *r, struct recording *rg);
 /*
- * For consecutive runs: at the end of one, asks the recorder whether the next can be recorded, so the next need not
- * wait for the answer. record_take_announced() returns the id of that run if the recorder has answered and no more than
+ * For consecutive runs: during one, asks the recorder whether the next can be recorded, so the next need not wait for
+ * the answer. record_take_announced() returns the id of that run if the recorder has answered and no more than
  * RECORD_AHEAD_NS have passed; otherwise the run gets another id and asks itself.
+ *
+ *	record_expect()    while it is inspected: nobody waits for the recorder then, and what it needs in order to write
+ *	                   the entry of this run is in the CPU's caches when the run has ended
+ *	record_announce()  after its end, unless the recorder was asked in the last RECORD_FRESH_NS
  */
 #define RECORD_AHEAD_NS (2 * NS_PER_SEC)
+#define RECORD_FRESH_NS (NS_PER_SEC / 2)
+void record_expect(struct recorder *r, const struct settings *set);
 void record_announce(struct recorder *r, const struct settings *set);
 bool record_take_announced(struct recorder *r, char ret_id[RUN_ID_LEN + 1]);
 

@@ -189,12 +189,12 @@ int link_audit_ready(int link, const char *id, struct brig_error *err)
 	return call_for(link, &w, err);
 }
 
-int link_announce(int link, const char *id, int *ret_reply, struct brig_error *err)
+int link_announce(int link, const char *id, struct link_pair *pair, struct brig_error *err)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(audit_ready);
 
 	packet_text(&w, PACKET_id, id);
-	return link_ask(link, &w, ret_reply, err);
+	return ask_on(link, &w, pair, err);
 }
 
 int link_receipt_ready(int link, const char *id, struct brig_error *err)

@@ -26,8 +26,8 @@ void link_pair_release(struct link_pair *p);
 int link_call(int link, const struct packet_out *w, struct packet_in *ret, struct brig_error *err);
 
 int link_audit_ready(int link, const char *id, struct brig_error *err);
-/* The same request, leaving the reply socket in *ret_reply. */
-int link_announce(int link, const char *id, int *ret_reply, struct brig_error *err);
+/* The same request, without waiting: the answer comes to pair->ours. */
+int link_announce(int link, const char *id, struct link_pair *pair, struct brig_error *err);
 int link_receipt_ready(int link, const char *id, struct brig_error *err);
 /*
  * history: NULL, or the same message also adds the record to the history; *history has the outcome, valid only if 0 is

@@ -507,6 +507,41 @@ static void the_next_run_is_announced(void **state)
 	free(set);
 }
 
+/* It is asked once about the next run: during one or, if that was long ago, at its end. */
+static void a_run_may_be_announced_during_another(void **state)
+{
+	struct desk_bed *d = *state;
+	struct recorder r = RECORDER_INIT;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct settings *set = calloc(1, sizeof(*set));
+	char id[RUN_ID_LEN + 1] = "", other[RUN_ID_LEN + 1] = "";
+
+	assert_non_null(set);
+	r.link = d->ask;
+	set->audit = AUDIT_REQUIRED;
+	record_expect(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 0); /* no run before it: none is expected */
+	record_announce(&r, set);
+	record_expect(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 0);
+	assert_true(record_take_announced(&r, id));
+	record_expect(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	assert_true(record_take_announced(&r, other));
+	assert_string_not_equal(id, other);
+	record_expect(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	r.ahead.asked_ns -= RECORD_FRESH_NS;
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	assert_true(record_take_announced(&r, id));
+	r.link = FD_NONE;
+	recorder_release(&r);
+	free(set);
+}
+
 /* ---- its walls ---------------------------------------------------------------------------------------------------- */
 
 /* How a process ends that confines itself as the recorder does, and then tries that. */
@@ -575,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(receipts_are_signed_for_claims_only, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_told_of_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(the_next_run_is_announced, begin, end),
+		cmocka_unit_test_setup_teardown(a_run_may_be_announced_during_another, begin, end),
 		cmocka_unit_test_setup_teardown(it_has_one_folder_and_no_network, begin, end),
 	};
 
