@@ -333,6 +333,15 @@ static uint64_t believe_time(const struct desk *d, const struct known_run *run, 
 	return min_u64(max_u64(said_ns, since_ns > BACKDATE_NS ? since_ns - BACKDATE_NS : 0), clock_wall_ns());
 }
 
+/* Whether the entry of this run says the same. */
+static bool has_body(const struct known_run *run, const struct audit_said *said)
+{
+	uint8_t hash[SHA256_LEN];
+
+	sha256(said->body, said->len, hash);
+	return memcmp(run->body, hash, sizeof(hash)) == 0;
+}
+
 static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err)
 {
 	struct known_run *run = find_run(d, m->at[PACKET_id]);
@@ -342,19 +351,17 @@ static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err
 				   .may_be_there = !run,
 				   .wall_ns = believe_time(d, run, packet_get_number(m, PACKET_began_ns, 0)) };
 	const char *fault = audit_body_fault(said.body, said.len, said.id);
-	uint8_t hash[SHA256_LEN];
 	struct audit_place place = { 0 };
 	int rc;
 
 	if (fault)
 		return err_set(err, BRIG_E_REFUSED, 0, "this is no entry of run %s: %s", said.id, fault);
-	sha256(said.body, said.len, hash);
 	if (run && run->place.seq > 0)
-		return memcmp(run->body, hash, sizeof(hash)) == 0
-			       ? answer_place(d, m, &run->place)
-			       : err_set(err, BRIG_E_REFUSED, EEXIST,
-					 "the log has an entry of run %s already, which says something else and stays",
-					 said.id);
+		return has_body(run, &said) ? answer_place(d, m, &run->place)
+					    : err_set(err, BRIG_E_REFUSED, EEXIST,
+						      "the log has an entry of run %s already, which says something "
+						      "else and stays",
+						      said.id);
 	rc = open_log(d, err);
 	if (rc == 0)
 		rc = audit_append_body(d->audit, d->options.set, &said, &place, err);
@@ -362,8 +369,9 @@ static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err
 		return rc;
 	run = remember_run(d, said.id);
 	run->place = place;
-	memcpy(run->body, hash, sizeof(hash));
-	return answer_place(d, m, &place);
+	rc = answer_place(d, m, &place);
+	sha256(said.body, said.len, run->body); /* nobody waits for this any more */
+	return rc;
 }
 
 static int do_leftover(struct desk *d, struct packet_in *m, struct brig_error *err)
