@@ -395,11 +395,15 @@ def parts_of_tree(code, name):
 def needs_loop(compiled):
     """Whether a piece awaits, or makes tasks outside of its functions, as in a notebook, where all code runs in a loop. What calls
     asyncio.run() does not, so that programs work as they do in a file."""
-    if any(part.co_flags & COROUTINE for part in compiled):
-        return True
+    knows_asyncio = "asyncio" in sys.modules
+    for part in compiled:
+        if part.co_flags & COROUTINE:
+            return True
+        knows_asyncio = knows_asyncio or "asyncio" in part.co_names
+    if not knows_asyncio:
+        return False
     names = {name for part in compiled for name in part.co_names}
-    knows_asyncio = "asyncio" in names or "asyncio" in sys.modules
-    return knows_asyncio and not names.isdisjoint(IN_LOOP) and names.isdisjoint(LOOP_OF_ITS_OWN)
+    return not names.isdisjoint(IN_LOOP) and names.isdisjoint(LOOP_OF_ITS_OWN)
 
 
 def execute(code, name):
@@ -478,9 +482,9 @@ def serve(code, env, number):
             value = execute(code, name)
             if value is not None:
                 space["_"] = value
-                flush()
                 last = result_frame(value, True)
             if "matplotlib.pyplot" in sys.modules:
+                flush()
                 channel.write(last)
                 last = b""
                 show_figures()
