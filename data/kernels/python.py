@@ -256,6 +256,23 @@ def show_figures():
         show(plt.figure(number), False)
 
 
+def leave_no_figures(shown):
+    """After an error the figures that it left are shown, as a notebook does; the next run begins without any."""
+    global interruptible
+    try:
+        if shown:
+            interruptible = True
+            show_figures()
+    except BaseException:
+        pass  # the error has been told
+    finally:
+        interruptible = False
+    try:
+        sys.modules["matplotlib.pyplot"].close("all")
+    except BaseException:
+        pass
+
+
 class Hooks:
     """Modules that show things are told, when they are imported, where to: IPython prints without a shell of its own, and
     matplotlib's show() warns. A host without IPython has those parts of it that show something."""
@@ -494,7 +511,10 @@ def serve(code, env, number):
         flush()
         channel.write(last)
         last = b""
+        kind = sys.exc_info()[0]
         tell_error(*sys.exc_info(), name)
+        if "matplotlib.pyplot" in sys.modules:
+            leave_no_figures(kind is not KeyboardInterrupt)
     finally:
         for key, value in before.items():
             if value is None:

@@ -161,6 +161,20 @@ def python_charts(t):
 		same("others", (empty["type"], large, bare, round_["type"]), ("unknown", None, None, "unknown"))
 
 
+@case("figures of a run that fails are its own results, and nothing of them is in the next run's")
+def figures_of_errors(t):
+	if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL, check=False).returncode:
+		t.skip("matplotlib is not installed (apt-get install python3-matplotlib)")
+	with Owner(t) as owner:
+		c = owner.session({"output_limit": "10m"}).context()
+		r = c.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\n1 / 0")
+		same("an error", ([x["name"] for x in r.errors], ["png" in x for x in r.results]), (["ZeroDivisionError"], [True]))
+		r = c.run("'next'")
+		same("after it", [x.get("text") for x in r.results], ["next"])
+		c.run("plt.plot([1, 2])\nraise KeyboardInterrupt")
+		same("after an interruption", len(c.run("'next'").results), 1)
+
+
 @case("an error has name, value and the traceback of the code alone, and the state stays")
 def python_errors(t):
 	with Owner(t) as owner:
