@@ -93,7 +93,7 @@ static void judge(const struct piece_task *p, struct result *r)
 
 	r->verdict = verdicts[o->ending];
 	(void)str_copy(r->reason, sizeof(r->reason), reasons[o->ending]);
-	r->exit_code = o->ending == RUN_DONE ? o->exit_code : o->ending == RUN_ERROR ? 1 : -1;
+	r->exit_code = o->ending == RUN_DONE || o->ending == RUN_DIED ? o->exit_code : o->ending == RUN_ERROR ? 1 : -1;
 	r->signal = o->signal;
 	if (o->ending == RUN_ERROR)
 		(void)snprintf(r->reason, sizeof(r->reason), "%s: %s", o->error_name, o->error_value);

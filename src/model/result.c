@@ -43,7 +43,7 @@ const char *const cached_name[] = {
 static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a name");
 
 #define STATUS_OWN    (-1) /* verdicts.def: the program's own exit code */
-#define STATUS_SIGNAL (-2) /* verdicts.def: 128 + the program's signal */
+#define STATUS_SIGNAL (-2) /* verdicts.def: 128 + the signal, or an own status */
 
 void result_init(struct result *r)
 {
@@ -104,7 +104,9 @@ int result_status(const struct result *r)
 	if (status == STATUS_OWN)
 		return r->exit_code >= 0 ? r->exit_code : verdict_info[VERDICT_failed].status;
 	if (status == STATUS_SIGNAL)
-		return r->signal > 0 ? 128 + r->signal : verdict_info[VERDICT_failed].status;
+		if (r->signal > 0)
+			return 128 + r->signal;
+	return r->exit_code >= 0 ? r->exit_code : verdict_info[VERDICT_failed].status;
 	return status;
 }
 

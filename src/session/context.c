@@ -411,7 +411,7 @@ void context_kernel_started(struct session *s, struct context *c, int error)
 	c->outcome.ending = RUN_UNBORN;
 	if (!c->closing)
 		tell_ready(s, c, error);
-	context_kernel_gone(s, c, 0);
+	context_kernel_gone(s, c, &(struct brig_session_event){ .exit_code = -1 });
 }
 
 static void context_free(struct session *s, struct context *c)
@@ -429,7 +429,7 @@ static void context_free(struct session *s, struct context *c)
 	free(c);
 }
 
-void context_kernel_gone(struct session *s, struct context *c, int signal)
+void context_kernel_gone(struct session *s, struct context *c, const struct brig_session_event *end)
 {
 	bool began = c->state != CONTEXT_STARTING; /* a kernel that dies before it is ready is not restarted */
 	bool had_ended;                            /* the run had ended before the kernel died */
@@ -444,7 +444,9 @@ void context_kernel_gone(struct session *s, struct context *c, int signal)
 	if (c->has_run) {
 		if (c->outcome.ending == RUN_DONE && !had_ended)
 			c->outcome.ending = s->stopping ? RUN_ENDED : RUN_DIED;
-		c->outcome.signal = signal;
+		c->outcome.signal = end->signal;
+		if (c->outcome.ending == RUN_DIED)
+			c->outcome.exit_code = end->signal ? -1 : end->exit_code;
 		end_run(s, c);
 	}
 	if (c->closing)

@@ -152,7 +152,8 @@ void copy_abandon(struct session *s); /* without a DONE event */
 /* context.c */
 void context_output(struct session *s, struct context *c, enum brig_stream stream, const char *data, size_t len);
 void context_kernel_started(struct session *s, struct context *c, int error);
-void context_kernel_gone(struct session *s, struct context *c, int signal);
+/* end: of its process, with exit code and signal. */
+void context_kernel_gone(struct session *s, struct context *c, const struct brig_session_event *end);
 struct process *context_kernel(const struct session *s, uint64_t tag); /* NULL: none */
 void context_signal_sent(struct session *s, uint64_t tag);
 void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms);

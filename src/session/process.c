@@ -497,7 +497,7 @@ static void finish(struct session *s, struct process *p)
 
 	session_is_active(s);
 	if (p->context)
-		context_kernel_gone(s, p->context, e.signal);
+		context_kernel_gone(s, p->context, &e);
 	else
 		session_tell(s, &e);
 	tell_exit(p, ending_of(p));

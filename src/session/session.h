@@ -76,7 +76,7 @@ struct run_outcome {
 	char error_name[64], error_value[256]; /* of RUN_ERROR, as reported by the program */
 	uint64_t count, wall_ns, output_bytes;
 	uint64_t cpu_us;       /* includes children; for a process, only children that it waited for */
-	int exit_code, signal; /* of a process; RUN_DIED has only a signal */
+	int exit_code, signal; /* of a process, or of the interpreter that ended (RUN_DIED) */
 };
 /* Called for the record of a run. */
 struct run_hooks {

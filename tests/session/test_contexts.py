@@ -249,7 +249,7 @@ def kernel_dies(t):
 	with Owner(t) as owner:
 		c = owner.session().context()
 		r = c.run("import os; print('last', flush=True); os._exit(3)")
-		same("the run", (r.verdict, r.out), ("crash", "last\n"))
+		same("the run", (r.verdict, r.out, r.result["exit_code"]), ("crash", "last\n", 3))
 		same("anew", c.run("1 + 1").text, "2")
 		r = c.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
 		same("killed", (r.verdict, r.result["signal"]), ("crash", "SIGKILL"))
