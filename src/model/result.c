@@ -101,12 +101,10 @@ int result_status(const struct result *r)
 {
 	int status = verdict_info[r->verdict].status;
 
-	if (status == STATUS_OWN)
+	if (status == STATUS_SIGNAL && r->signal > 0)
+		return 128 + r->signal;
+	if (status == STATUS_OWN || status == STATUS_SIGNAL)
 		return r->exit_code >= 0 ? r->exit_code : verdict_info[VERDICT_failed].status;
-	if (status == STATUS_SIGNAL)
-		if (r->signal > 0)
-			return 128 + r->signal;
-	return r->exit_code >= 0 ? r->exit_code : verdict_info[VERDICT_failed].status;
 	return status;
 }
 

@@ -322,7 +322,7 @@ static void test_bad_messages(void **state)
 		{ FIELD_job_id, "one\ntwo", 8, 1, "line" },
 		{ FIELD_job_id, "no end", 6, 1, "line" },
 		{ FIELD_job_id, "\xff", 2, 1, "line" },
-		{ FIELD_COUNT, "", 0, 1, "nobody knows" },
+		{ FIELD_COUNT, "", 0, 1, "unknown" },
 	};
 
 	(void)state;
