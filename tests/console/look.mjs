@@ -248,7 +248,7 @@ test("access.told", "the verdict is announced, and a new view begins at its head
 
 test("policy.csp", "the page has the strict policy, and it is in force", async ({ open }) => {
 	const page = await open("/", { expected: [/Content Security Policy/] });
-	const answer = await page.request.get(setting.url + "/");
+	const answer = await page.request.get(setting.url + "/", { headers: { Accept: "text/html" } });
 	const policy = answer.headers()["content-security-policy"] || "";
 	for (const part of [
 		"default-src 'none'",
