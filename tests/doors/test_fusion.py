@@ -52,6 +52,8 @@ ROWS = [
 	("of those that came, the ones that are there", python("import os; os.remove('b'); open('c', 'w').write('C')", files={"a": b64("A"), "b": b64("B"), "c": b64("c"), "d": b64("D")}, fetch_files=["a", "b", "c", "../x"]), 200,
 		whole("Success", result(), files={"a": b64("A"), "c": b64("C")})),
 	("base64 in lines", python("print(open('a').read())", files={"a": "aGFs\r\nbG8=\n"}), 200, whole("Success", result(0, "hallo\n"))),
+	("of files with one name the last one", python("print(open('a').read())", files={"a": b64("1"), "./a": b64("2"), "d//.//e": b64("3")}, fetch_files=["a", ".//a", "d/e"]), 200, whole("Success", result(0, "2\n"), files={"a": b64("2"), ".//a": b64("2"), "d/e": b64("3")})),
+	("a file where another one needs a directory", python("", files={"x": b64("1"), "x/y": b64("2")}), 200, whole("SandboxError", None, message=like("'x' and 'x/y' cannot both be placed"))),
 	("of a link nothing comes back", python("import os; os.symlink('nothing', 'l')", fetch_files=["l"]), 200, whole("Success", result(), files={})),
 	("a file that is no base64", python("", files={"a": "%"}), 200, whole("SandboxError", None, message=like("base64"))),
 	("bytes", python("import sys; sys.stdout.buffer.write(b'\\xff')"), 200, whole("Success", result(0, like(r"^\[DecodeError\]")))),

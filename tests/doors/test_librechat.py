@@ -162,6 +162,34 @@ def uploads(t):
 			t.equal(answer(ask(s, "POST", "/v1/upload", wrong, headers), 400, {"error": ANY}), None, what)
 
 
+@case("LibreChat: several files with one name")
+def same_names(t):
+	with serve(t, "librechat") as s:
+		one, two, both = upload(s, ("a b.csv", b"one")), upload(s, ("a b.csv", b"two")), upload(s, ("a.txt", b"1"), ("a.txt", b"2"), batch=True)
+		code, gone = "print(open('a b.csv').read())", {**ref(two), "id": "f" + "a" * 20}
+
+		def passed(code, files, stdout, **more):
+			a = run(s, code, files=files, **more)
+			return answer(a, 200, {**plain(stdout), "files": [{**files[-1], "inherited": True}]})
+
+		check(t, [
+			("a file twice", code, [ref(one), ref(one)], "one\n"),
+			("two uploads: the last one", code, [ref(one), ref(two)], "two\n"),
+			("in the order of the request", code, [ref(two), ref(one)], "one\n"),
+			("two of one upload", "print(open('a.txt').read())", [ref(both), ref(both, 1)], "2\n"),
+			("the other way round", "print(open('a.txt').read())", [ref(both, 1), ref(both)], "1\n"),
+			("a directory that is called as programs are", "print(open('main.py/x').read())", [ref(upload(s, ("main.py/x", b"mine")))], "mine\n"),
+		], passed)
+		t.equal(answer(run(s, code, files=[ref(one), gone]), 200, {**plain("one\n"), "files": [{**ref(one), "inherited": True}]}), None, "the last one of those that there are")
+		a, _ = rounds(s, code, lambda call: good(None), files=[ref(one), ref(two)])
+		t.equal(answer(a, 200, {"status": "completed", "stdout": "two\n"}), None, "of a program that calls tools", a)
+		t.equal((run(s, code, files=[ref(two), ref(one)], runtime_session_hint="h").json["stdout"], run(s, code, runtime_session_hint="h").json["stdout"]), ("one\n", "one\n"), "in a stateful session")
+		files, why = [ref(upload(s, ("x", b"1"))), ref(upload(s, ("x/y", b"2")))], like("'x' and 'x/y' cannot both be placed")
+		t.equal(answer(run(s, "print(1)", files=files), 200, {"stdout": "", "stderr": why}), None, "a file where another one needs a directory")
+		a, _ = rounds(s, "print(1)", lambda call: good(None), files=files)
+		t.equal(answer(a, 200, {"status": "error", "error": "Execution failed or timed out", "stderr": why}), None, "of a program that calls tools", a)
+
+
 @case("LibreChat: files of one token are nobody else's")
 def owners(t):
 	with serve(t, "librechat", auth=True) as s:

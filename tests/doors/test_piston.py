@@ -64,6 +64,7 @@ OTHERS = [
 	("an entry in a folder finds what lies beside it", "POST", PATH, job(files=[{"name": "src/main.py", "content": "import other; print(other.a, open('d').read())"}, {"name": "src/other.py", "content": "a = 5"}, {"name": "d", "content": "top"}]), 200,
 		{"run": {"stdout": "5 top\n"}}),
 	("of two files of one name the last one", "POST", PATH, job(files=[{"name": "m.py", "content": "print(open('d').read())"}, {"name": "d", "content": "1"}, {"name": "d", "content": "2"}]), 200, {"run": {"stdout": "2\n"}}),
+	("a file where another one needs a directory", "POST", PATH, job(files=[*FILES, {"name": "d/e", "content": "1"}, {"name": "./d", "content": "2"}]), 400, message(like("'d' and 'd/e' cannot both be placed"))),
 	("an encoding that is unknown is text", "POST", PATH, job(files=[{"content": "print(3)", "encoding": "latin"}]), 200, {"run": {"stdout": "3\n"}}),
 	("base64 without an end, in either alphabet", "POST", PATH, job(files=[{"content": "print(open('a', 'rb').read(), open('b', 'rb').read(), open('c', 'rb').read())"}, {"name": "a", "content": "AAE", "encoding": "base64"}, {"name": "b", "content": "-_8\n=", "encoding": "base64"}, {"name": "c", "content": "aGFsbG8hIQ==", "encoding": "base64"}]), 200,
 		{"run": {"stdout": "b'\\x00\\x01' b'\\xfb\\xff' b'hallo!!'\n"}}),

@@ -101,6 +101,17 @@ struct buf *door_fields(struct client *c);
 /* Sends the request to the runner. files, input: descriptors to pass with it, FD_NONE: none; the caller keeps them. */
 void door_ask(struct client *c, enum route route, int files, int input,
 	      void (*on_answer)(struct client *c, unsigned status, const struct message *m));
+/*
+ * Input files of a run. door_path() normalises a name: "./a//b/" becomes "a/b"; ".." and a leading slash remain, which
+ * the runner refuses. False: nothing is left, or it is too long.
+ */
+bool door_path(const char *path, char *dst, size_t size);
+/*
+ * Ends an archive (base/ustar.h) and returns it for door_ask(); *ret_files stays as it is without any file. Of several
+ * files with one path only the last one remains, in tar, too. -BRIG_E_USAGE: a file is where another one needs a
+ * directory, and err names both.
+ */
+int door_files(struct buf *tar, int *ret_files, struct brig_error *err);
 /* Keeps req->body across the next door_ask(), which otherwise frees it. */
 void door_keep_body(struct client *c);
 /* Cancels the pending request to the runner; its answer is ignored. */

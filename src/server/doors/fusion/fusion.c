@@ -19,6 +19,7 @@
 
 #define TIME_USUAL  10.0 /* seconds */
 #define FETCH_MAX   256
+#define PATH_BYTES  1025
 #define FILES_MAX   1024
 #define CODE_MEMORY 137
 #define CODE_OTHER  123
@@ -210,11 +211,6 @@ static json_t *stage(const json_t *result, bool is_late)
 	return fusion_stage(is_late, ms / 1000, code_of(result), fusion_output(result, "stdout"), errors_of(result));
 }
 
-static const char *plain_name(const char *path)
-{
-	return strncmp(path, "./", 2) == 0 ? path + 2 : path;
-}
-
 /* The content of a file that the program created or changed, in base64; NULL: there is no such file. */
 static json_t *made(const json_t *result, const char *name)
 {
@@ -258,12 +254,14 @@ static bool is_deleted(const json_t *result, const char *name)
 /* An input file that the program did not change: its content from the request. */
 static json_t *kept(const json_t *request, const json_t *result, const char *name)
 {
-	json_t *files = json_object_get(request, "files"), *content;
+	json_t *files = json_object_get(request, "files"), *content, *found = NULL;
+	char own[PATH_BYTES];
 	const char *path;
 
-	json_object_foreach(files, path, content) if (str_eq(plain_name(path), name) && json_is_string(content) &&
-						      !is_deleted(result, name)) return json_incref(content);
-	return NULL;
+	/* of several with one name the last one was passed */
+	json_object_foreach(files, path, content) if (json_is_string(content) && door_path(path, own, sizeof(own)) &&
+						      str_eq(own, name)) found = content;
+	return found && !is_deleted(result, name) ? json_incref(found) : NULL;
 }
 
 /* The requested files that exist: the name as requested, and the content in base64. */
@@ -275,13 +273,16 @@ static json_t *fetched(const json_t *request, const json_t *result)
 
 	json_array_foreach(wanted, i, name)
 	{
-		const char *own = json_string_value(name);
-		json_t *content = made(result, plain_name(own));
+		char path[PATH_BYTES];
+		json_t *content;
 
+		if (!door_path(json_string_value(name), path, sizeof(path)))
+			continue;
+		content = made(result, path);
 		if (!content)
-			content = kept(request, result, plain_name(own));
+			content = kept(request, result, path);
 		if (content)
-			(void)json_object_set_new(files, own, content);
+			(void)json_object_set_new(files, json_string_value(name), content);
 	}
 	return files;
 }
@@ -356,28 +357,26 @@ static bool add_file(struct buf *tar, const char *path, const json_t *content)
 	AUTO_FREE char *bytes = NULL;
 	ssize_t n = fusion_bytes(content, &bytes);
 	struct bytes what = { bytes, n < 0 ? 0 : (size_t)n };
+	char name[PATH_BYTES];
 
-	return n >= 0 && *path && ustar_add_file(tar, plain_name(path), &what);
+	return n >= 0 && door_path(path, name, sizeof(name)) && ustar_add_file(tar, name, &what);
 }
 
-int fusion_files(const json_t *doc, const char **ret_why)
+int fusion_files(const json_t *doc, int *ret_files, struct brig_error *err)
 {
 	AUTO_BUF tar = BUF_INIT(JSON_FILES_MAX);
 	json_t *files = (json_t *)(uintptr_t)doc, *content;
 	const char *path;
-	int fd;
 
 	if (json_object_size(files) > FILES_MAX)
-		*ret_why = "there are too many files";
-	json_object_foreach(files, path, content) if (!*ret_why && !json_is_null(content) &&
-						      !add_file(&tar, path, content)) *ret_why =
-		"a file has no name, is no base64 or too long";
-	if (*ret_why || tar.len == 0)
-		return FD_NONE;
-	fd = ustar_to_file(&tar);
-	if (fd < 0)
-		*ret_why = "there is no room for the files";
-	return fd < 0 ? FD_NONE : fd;
+		return err_set(err, BRIG_E_USAGE, 0, "there are too many files: at most %d are accepted", FILES_MAX);
+	json_object_foreach(
+		files, path,
+		content) if (!json_is_null(content) &&
+			     !add_file(&tar, path,
+				       content)) return err_set(err, BRIG_E_USAGE, 0,
+								"a file has no name, is no base64 or too long");
+	return door_files(&tar, ret_files, err);
 }
 
 void fusion_put_code(struct buf *fields, const struct fusion_language *language, const char *code, size_t len)
@@ -432,11 +431,11 @@ static void put_fetched(const json_t *doc, struct buf *fields)
 
 	json_array_foreach(list, i, name)
 	{
-		const char *path = json_string_value(name);
+		char path[PATH_BYTES];
 
-		if (i < FETCH_MAX && *path && strlen(path) == json_string_length(name) && strlen(path) < 1024 &&
-		    !leads_out(path))
-			message_put_text(fields, FIELD_artifact, plain_name(path));
+		if (i < FETCH_MAX && strlen(json_string_value(name)) == json_string_length(name) &&
+		    door_path(json_string_value(name), path, sizeof(path)) && !leads_out(path))
+			message_put_text(fields, FIELD_artifact, path);
 	}
 }
 
@@ -444,9 +443,12 @@ static void run(struct client *c, const struct job *job)
 {
 	const json_t *code = json_object_get(job->doc, "code"), *input = json_object_get(job->doc, "stdin");
 	struct buf *fields = door_fields(c);
+	struct brig_error err = BRIG_ERROR_INIT;
 	const char *why = NULL;
-	AUTO_FD files = fusion_files(json_object_get(job->doc, "files"), &why);
+	AUTO_FD files = FD_NONE;
 
+	if (fusion_files(json_object_get(job->doc, "files"), &files, &err) < 0)
+		why = err.msg;
 	if (!job->language->ours)
 		why = "this language is not one that brig has";
 	if (json_string_length(code) > message_max_bytes(FIELD_code) ||

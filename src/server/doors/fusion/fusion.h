@@ -59,10 +59,10 @@ json_t *fusion_output(const json_t *result, const char *stream);
 
 /*
  * fusion_put_limits() adds limits, given in seconds and megabytes, to the fields of an execution. fusion_files() packs
- * the files into an archive, which the caller owns; FD_NONE: there are none, or *ret_why gives the error.
+ * the files into an archive, which the caller owns; *ret_files stays as it is if there are none.
  */
 void fusion_put_limits(struct buf *fields, const json_t *seconds, double usual, const json_t *megabytes);
-int fusion_files(const json_t *files, const char **ret_why);
+int fusion_files(const json_t *files, int *ret_files, struct brig_error *err);
 /* Adds the code; PHP code gets the opening tag if it lacks one. */
 void fusion_put_code(struct buf *fields, const struct fusion_language *language, const char *code, size_t len);
 /* Decodes a file's base64 content, which may contain line breaks; the caller frees *ret. -1: not base64. */

@@ -473,11 +473,12 @@ static void judge_auto(struct client *c)
 	json_t *labels = document_of(s->row, "labels"), *test = document_of(s->row, "test");
 	json_t *assets = document_of(test, "asset");
 	const char *why = read_auto(s, labels, test);
+	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_FD files = FD_NONE;
 	struct buf *fields;
 
 	if (!why && assets && !json_is_null(assets))
-		files = fusion_is_files(assets) ? fusion_files(assets, &why) : FD_NONE;
+		why = fusion_is_files(assets) && fusion_files(assets, &files, &err) < 0 ? err.msg : NULL;
 	if (why) {
 		fusion_error(c, 400, why);
 	} else {

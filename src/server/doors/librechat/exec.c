@@ -224,11 +224,25 @@ json_t *librechat_errors(const json_t *result)
 /* A refusal that the model gets to read. */
 static void say_refused(struct client *c, const char *why)
 {
-	char run[17] = "refused";
+	json_t *doc = json_pack("{s:s, s:s, s:s%}", "session_id", "refused", "stdout", "", "stderr", why,
+				str_utf8_prefix(why, strlen(why)));
 
-	door_reply(c, 200,
-		   json_pack("{s:s, s:s, s:s%}", "session_id", run, "stdout", "", "stderr", why,
-			     str_utf8_prefix(why, strlen(why))));
+	if (exec_of(c)->calls_tools) {
+		(void)json_object_set_new(doc, "status", json_string("error"));
+		(void)json_object_set_new(doc, "error", json_string("Execution failed or timed out"));
+	}
+	door_reply(c, 200, doc);
+}
+
+static void refuse_files(struct client *c, const struct brig_error *err)
+{
+	AUTO_BUF text = BUF_INIT(2 * KiB);
+
+	(void)buf_addf(&text, "%s\n", err->msg);
+	if (err->code == BRIG_E_USAGE)
+		say_refused(c, buf_str(&text));
+	else
+		door_error(c, 503, err->msg);
 }
 
 static void refuse(struct client *c, unsigned status, const struct message *m)
@@ -318,12 +332,15 @@ static void put_name(const struct librechat_exec *e, struct buf *fields)
 {
 	char name[32];
 
-	for (size_t i = 0; i < e->n_refs; i++)
-		if (strncmp(e->ref[i].name, "main.", 5) == 0 && strlen(e->ref[i].name) < 16) {
-			(void)snprintf(name, sizeof(name), "_program.%s", e->ref[i].name + 5);
+	for (size_t i = 0; i < e->n_refs; i++) {
+		int len = (int)strcspn(e->ref[i].name, "/"); /* a directory must not have it either */
+
+		if (strncmp(e->ref[i].name, "main.", 5) == 0 && len > 5 && len < 16) {
+			(void)snprintf(name, sizeof(name), "_program.%.*s", len - 5, e->ref[i].name + 5);
 			message_put_text(fields, FIELD_file_name, name);
 			return;
 		}
+	}
 }
 
 static void run(struct client *c)
@@ -331,13 +348,18 @@ static void run(struct client *c)
 	struct librechat_exec *e = exec_of(c);
 	const json_t *code = json_object_get(e->doc, "code"), *time = json_object_get(e->doc, "timeout"), *arg;
 	bool has_room = librechat_add_kept(e);
-	AUTO_FD files = has_room && e->tar.len > 0 ? ustar_to_file(&e->tar) : FD_NONE;
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_FD files = FD_NONE;
 	AUTO_FREE char *wrapped = e->calls_tools ? librechat_wrap(e->doc) : NULL;
 	struct buf *fields = door_fields(c);
 	size_t i;
 
 	if (!has_room) {
 		say_refused(c, "the files of the session and those of the call are too long together\n");
+		return;
+	}
+	if (door_files(&e->tar, &files, &err) < 0) {
+		refuse_files(c, &err);
 		return;
 	}
 	if (e->calls_tools && (!wrapped || strlen(wrapped) > message_max_bytes(FIELD_code))) {
@@ -365,6 +387,22 @@ static void run(struct client *c)
 
 static void fetch_next(struct client *c);
 
+/* Of several references with one name, the last one whose file exists is passed. */
+static void add_input(struct librechat_exec *e, size_t i, const struct archive_file *f)
+{
+	const struct bytes content = { f->data, f->len };
+	const struct librechat_ref *other = librechat_ref_of(e, e->ref[i].name);
+
+	if (other && other > &e->ref[i])
+		return;
+	if (!ustar_add_file(&e->tar, e->ref[i].name, &content))
+		return;
+	for (size_t k = 0; k < i; k++)
+		if (str_eq(e->ref[k].name, e->ref[i].name))
+			e->ref[k].is_there = false;
+	e->ref[i].is_there = true;
+}
+
 static void on_archive(struct client *c, unsigned status, const struct message *m)
 {
 	struct librechat_exec *e = exec_of(c);
@@ -380,10 +418,9 @@ static void on_archive(struct client *c, unsigned status, const struct message *
 	while (bytes && archive_next(&a, &f, NULL) > 0)
 		for (size_t i = 0; i < e->n_refs; i++) {
 			struct librechat_ref *r = &e->ref[i];
-			const struct bytes content = { f.data, f.len };
 
 			if (r->is_asked && !r->is_there && librechat_name_of(&f, r->id))
-				r->is_there = ustar_add_file(&e->tar, r->name, &content);
+				add_input(e, i, &f);
 		}
 	fetch_next(c);
 }

@@ -312,8 +312,5 @@ int piston_put_files(const struct piston_job *job, struct buf *fields, int *ret_
 	bool is_together = job->compiles && json_array_size(json_object_get(job->doc, "files")) > 1;
 	int rc = is_together ? put_compiled(job, &tar, fields, err) : put_plain(job, &tar, fields, err);
 
-	if (rc < 0 || tar.len == 0)
-		return rc;
-	*ret_files = ustar_to_file(&tar);
-	return *ret_files < 0 ? err_set(err, BRIG_E_SYSTEM, -*ret_files, "cannot keep the files that were sent") : 0;
+	return rc < 0 ? rc : door_files(&tar, ret_files, err);
 }
