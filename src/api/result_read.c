@@ -288,6 +288,16 @@ static int read_artifact(const json_t *row, size_t i UNUSED, struct result *r, s
 	return rc;
 }
 
+static int read_lost(const json_t *v, struct result *r, struct brig_error *err)
+{
+	if (!v)
+		return 0;
+	if (!json_is_integer(v) || json_integer_value(v) < 0)
+		return member_complain(err, "artifacts_lost", "is no count");
+	r->artifacts.lost = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
 static int read_left(const json_t *row, size_t i UNUSED, struct result *r, struct brig_error *err)
 {
 	static const struct member members[] = { MEMBER_OTHER("path"), MEMBER_OTHER("path_encoding"),
@@ -548,6 +558,7 @@ static const struct member top_members[] = {
 	MEMBER_OTHER("samples"),
 	MEMBER_OTHER("degraded"),
 	MEMBER_OTHER("warnings"),
+	MEMBER_MAYBE("artifacts_lost"),
 	MEMBER_MAYBE("diff"),
 	MEMBER_MAYBE("receipt"),
 	MEMBER_MAYBE("unlisted"),
@@ -642,7 +653,7 @@ static int read_parts(const json_t *doc, struct result *r, struct brig_error *er
 	} parts[] = {
 		{ "workspace", read_workspace }, { "tests", read_tests }, { "packages", read_packages },
 		{ "cache", read_cache },         { "audit", read_audit }, { "receipt", read_receipt },
-		{ "unlisted", read_unlisted },   { "diff", read_diff },
+		{ "unlisted", read_unlisted },   { "diff", read_diff },   { "artifacts_lost", read_lost },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

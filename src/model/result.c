@@ -330,6 +330,8 @@ static int add_lists(json_t *doc, const struct result *r)
 	if (r->has_diff)
 		failed |= json_object_set_new(doc, "diff", json_diff(r));
 	failed |= json_object_set_new(doc, "artifacts", json_artifacts(&r->artifacts));
+	if (r->artifacts.lost)
+		failed |= json_object_set_new(doc, "artifacts_lost", json_count(r->artifacts.lost));
 	failed |= json_object_set_new(doc, "left", json_left(&r->left));
 	failed |= json_object_set_new(doc, "tests", json_tests(&r->tests));
 	failed |= json_object_set_new(doc, "packages", json_packages(&r->packages));

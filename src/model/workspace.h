@@ -100,6 +100,7 @@ struct artifacts {
 	struct artifact *row; /* heap */
 	size_t n, cap;
 	uint64_t dropped; /* matched, but beyond the count or size cap, or not a regular file */
+	uint64_t lost;    /* those of them that are regular files */
 };
 
 /* Copies the path, and takes the content over.  False: no memory, and the content is freed. */

@@ -211,6 +211,13 @@ static void take_content(struct fetch *f, int fd, struct artifact *one)
 	}
 }
 
+/* A regular file that is not fetched. */
+static void lose(struct artifacts *a)
+{
+	a->dropped++;
+	a->lost++;
+}
+
 static void fetch_file(struct fetch *f, const struct walk_entry *e)
 {
 	struct artifact one = { .path = (char *)(uintptr_t)e->path };
@@ -219,7 +226,7 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 	int rc;
 
 	if (f->ret->n >= f->ask->set->artifacts_limit || (uint64_t)e->st->st_size > f->bytes_left) {
-		f->ret->dropped++;
+		lose(f->ret);
 		return;
 	}
 	fd = beneath_open_file(e->dir, e->name, &st);
@@ -227,7 +234,7 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 	if (is_fatal(f, rc)) {
 		f->rc = err_set(f->err, BRIG_E_SYSTEM, -rc, "cannot copy the artifact '%.200s'", e->path);
 	} else if (rc < 0) {
-		f->ret->dropped++;
+		lose(f->ret);
 	} else {
 		f->bytes_left -= one.size;
 		if (f->ask->inline_bytes)
@@ -271,6 +278,7 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 	if (rc < 0)
 		return err_wrap(err, "cannot look for artifacts");
 	ret->dropped += out.cut;
+	ret->lost += out.cut;
 	if (f.rc == 0 && ask->archive) {
 		rc = tar_put_end(ask->archive, ask->cancel_fd);
 		if (rc < 0)

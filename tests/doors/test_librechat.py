@@ -124,6 +124,20 @@ def files(t):
 		t.equal((a.json["stdout"], [f["name"] for f in a.json["files"]]), ("__pycache__\nown.py\n", ["d/own.py"]), "nothing that programs keep for themselves", a)
 
 
+@case("LibreChat: files that cannot be returned are counted")
+def lost(t):
+	with serve(t, "librechat", "--set", "artifacts_limit=3") as s:
+		code, delivery = "import os\nos.symlink('f0', 'l')\nfor i in range({}): open(f'f{{i}}', 'w').write('x')", {"code": "artifact_delivery_failed", "status": "partial", "attempted": 8, "delivered": 3, "failed": 5}
+		a = run(s, code.format(3))
+		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (3, None), "all that is allowed", a)
+		a = run(s, code.format(8))
+		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (3, delivery), "more than that", a)
+		a = run(s, code.format(8), files=[ref(upload(s, ("in", b"x")))])
+		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (4, delivery), "beside a file that came", a)
+		a, _ = rounds(s, code.format(8), lambda call: good(None))
+		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (3, delivery), "of a program that calls tools", a)
+
+
 @case("LibreChat: uploads")
 def uploads(t):
 	with serve(t, "librechat") as s:

@@ -286,6 +286,7 @@ void librechat_take_result(struct client *c, const json_t *result)
 	e->fresh = json_array();
 	e->answer = json_pack("{s:s, s:o, s:o}", "session_id", text_of(result, "id"), "stdout",
 			      door_output(result, "stdout"), "stderr", librechat_errors(result));
+	e->n_lost = (size_t)json_integer_value(json_object_get(result, "artifacts_lost"));
 	json_array_foreach(json_object_get(result, "artifacts"), i, artifact) take_artifact(e, artifact);
 	take_inputs(e, result);
 	if (e->hint)
