@@ -17,7 +17,7 @@
 #define ARGS_MAX       4096
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
-#define ARTIFACTS_MAX  64
+#define ARTIFACTS_MAX  256
 #define SOURCES_MAX    256
 #define HIDDEN_MAX     1024 /* the limit for a project (workspace/hide.c) */
 #define NAME_MAX_BYTES 255  /* of a file name in the cell */

@@ -19,6 +19,7 @@
 
 #define TIME_USUAL  10.0 /* seconds */
 #define FETCH_MAX   256
+#define FETCH_BYTES (32 * MiB) /* as much as a result may have */
 #define PATH_BYTES  1025
 #define FILES_MAX   1024
 #define CODE_MEMORY 137
@@ -264,10 +265,33 @@ static json_t *kept(const json_t *request, const json_t *result, const char *nam
 	return found && !is_deleted(result, name) ? json_incref(found) : NULL;
 }
 
-/* The requested files that exist: the name as requested, and the content in base64. */
-static json_t *fetched(const json_t *request, const json_t *result)
+static void note_lost(struct buf *message, const char *name)
+{
+	if (message->len == 0)
+		(void)buf_addf(message,
+			       "fetch_files could not all be returned, their contents exceed %d MB together: '%.100s'",
+			       (int)(FETCH_BYTES / MiB), name);
+	else
+		(void)buf_addf(message, ", '%.100s'", name);
+}
+
+static bool is_made(const json_t *result, const char *name)
+{
+	json_t *artifacts = json_object_get(result, "artifacts"), *artifact;
+	size_t i;
+
+	json_array_foreach(artifacts, i, artifact) if (str_eq(fusion_text(artifact, "path"), name)) return true;
+	return false;
+}
+
+/*
+ * The requested files that exist: the name as requested, and the content in base64. Adds a note of those that exist and
+ * cannot be returned to message.
+ */
+static json_t *fetched(const json_t *request, const json_t *result, struct buf *message)
 {
 	const json_t *wanted = json_object_get(request, "fetch_files"), *name;
+	json_int_t n_lost = json_integer_value(json_object_get(result, "artifacts_lost"));
 	json_t *files = json_object();
 	size_t i;
 
@@ -279,11 +303,21 @@ static json_t *fetched(const json_t *request, const json_t *result)
 		if (!door_path(json_string_value(name), path, sizeof(path)))
 			continue;
 		content = made(result, path);
-		if (!content)
+		if (!content && is_made(result, path))
+			note_lost(message, json_string_value(name));
+		else if (!content)
 			content = kept(request, result, path);
 		if (content)
 			(void)json_object_set_new(files, json_string_value(name), content);
 	}
+	if (n_lost > 0)
+		(void)buf_addf(message,
+			       "%s%" JSON_INTEGER_FORMAT " of fetch_files could not be returned: artifacts_limit or "
+			       "artifacts_size of the policy was reached",
+			       message->len > 0 ? "; " : "", n_lost);
+	if (json_array_size(wanted) > FETCH_MAX)
+		(void)buf_addf(message, "%sfetch_files has %zu names: those after the first %d were not looked for",
+			       message->len > 0 ? "; " : "", json_array_size(wanted), FETCH_MAX);
 	return files;
 }
 
@@ -303,7 +337,8 @@ json_t *fusion_response(const struct fusion_language *language, const json_t *re
 	static const char *const ours[] = { "refused", "violated", "failed", "cancelled" };
 	const char *verdict = fusion_text(result, "verdict");
 	bool is_late = str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit");
-	json_t *one;
+	AUTO_BUF message = BUF_INIT(2 * KiB);
+	json_t *one, *files;
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (str_eq(verdict, ours[i]))
@@ -311,9 +346,10 @@ json_t *fusion_response(const struct fusion_language *language, const json_t *re
 	one = stage(result, is_late);
 	if (str_eq(fusion_text(result, "step"), "compile") || is_compiler_error(language, result))
 		return response("Failed", "", one, json_null(), json_object());
-	return response(str_eq(verdict, "ok") ? "Success" : "Failed", "",
+	files = fetched(request, result, &message);
+	return response(str_eq(verdict, "ok") ? "Success" : "Failed", buf_str(&message),
 			language->compiles ? fusion_stage(false, 0, 0, json_string(""), json_string("")) : json_null(),
-			one, fetched(request, result));
+			one, files);
 }
 
 bool fusion_is_ours(const json_t *doc)
@@ -424,6 +460,17 @@ static bool leads_out(const char *path)
 	return false;
 }
 
+/* Artifacts are patterns: one for exactly this path. */
+static void put_pattern(struct buf *fields, const char *path)
+{
+	AUTO_BUF pattern = BUF_INIT(4 * PATH_BYTES);
+
+	(void)buf_adds(&pattern, "/");
+	for (const char *at = path; *at; at++)
+		(void)(strchr("*?[", *at) ? buf_addf(&pattern, "[%c]", *at) : (int)buf_add(&pattern, at, 1));
+	message_put_text(fields, FIELD_artifact, buf_str(&pattern));
+}
+
 static void put_fetched(const json_t *doc, struct buf *fields)
 {
 	const json_t *list = json_object_get(doc, "fetch_files"), *name;
@@ -435,8 +482,10 @@ static void put_fetched(const json_t *doc, struct buf *fields)
 
 		if (i < FETCH_MAX && strlen(json_string_value(name)) == json_string_length(name) &&
 		    door_path(json_string_value(name), path, sizeof(path)) && !leads_out(path))
-			message_put_text(fields, FIELD_artifact, path);
+			put_pattern(fields, path);
 	}
+	if (json_array_size(list) > 0)
+		message_put_number(fields, FIELD_inline_artifacts, FETCH_BYTES);
 }
 
 static void run(struct client *c, const struct job *job)
