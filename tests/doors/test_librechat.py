@@ -374,6 +374,36 @@ def programmatic(t):
 		t.equal(answer(ask(s, "POST", "/v1/exec/programmatic/cancel", {"request_id": "x"}), 200), None, "to cancel")
 
 
+HEAD = "Traceback (most recent call last):\n"
+MAIN = '  File "<program>", line {}, in <module>\n    {}\n'
+TRACEBACKS = [
+	("an exception", "x = 1\nraise ValueError('no')", HEAD + MAIN.format(2, "raise ValueError('no')") + "ValueError: no\n"),
+	("in a function", "def f():\n    raise KeyError(1)\n\nf()", HEAD + MAIN.format(4, "f()") + '  File "<program>", line 2, in f\n    raise KeyError(1)\nKeyError: 1\n'),
+	("after a call", "w = await get_weather()\nraise ValueError(w)", HEAD + MAIN.format(2, "raise ValueError(w)") + "ValueError: w\n"),
+	("in a task", "import asyncio\nasync def g():\n    await get_weather()\n    raise ValueError(3)\nawait g()", HEAD + MAIN.format(5, "await g()") + '  File "<program>", line 4, in g\n    raise ValueError(3)\nValueError: 3\n'),
+	("with a cause", "try:\n    raise KeyError(1)\nexcept KeyError as e:\n    raise ValueError(2) from e", HEAD + MAIN.format(2, "raise KeyError(1)") + "KeyError: 1\n\nThe above exception was the direct cause of the following exception:\n\n" + HEAD + MAIN.format(4, "raise ValueError(2) from e") + "ValueError: 2\n"),
+	("of a program that returns", "w = await get_weather()\nif w:\n    raise ValueError(w)\nreturn", HEAD + MAIN.format(3, "raise ValueError(w)") + "ValueError: w\n"),
+	("what is no Python", "x = 1\nprint(1", '  File "<program>", line 2\n    print(1\n         ^\nSyntaxError: \'(\' was never closed\n'),
+	("a tool that fails", "\nawait import_tool()", HEAD + MAIN.format(2, "await import_tool()") + "RuntimeError: broken\n"),
+]
+
+
+def without_marks(text):
+	"""A traceback without the lines that point at columns, which not every Python has."""
+	return re.sub(r"(?m)^    [ ~]*[\^]+[~^]*\n", "", text) if text.startswith(HEAD) else text
+
+
+@case("LibreChat: tracebacks of programs that call tools are the program's")
+def tracebacks(t):
+	def fails(code, want):
+		a, _ = rounds(s, code, lambda call: good("w") if call["name"] != "import" else {"is_error": True, "error_message": "broken"})
+		have = without_marks(a.json["stderr"])
+		return answer(a, 200, {"status": "error", "error": "Sandbox exited with code 1"}) or (None if have == want else have)
+
+	with serve(t, "librechat") as s:
+		check(t, TRACEBACKS, fails)
+
+
 BASH = [
 	("no call", "echo hi", "hi\n", 0),
 	("a call", """w=$(get_weather '{"city": "Köln"}'); echo "it is $w" """, 'it is {"city":"Köln"}\n', 1),

@@ -68,16 +68,44 @@ static const char program[] =
 	"    _leave()\n"
 	"    task.cancel()\n"
 	"def _compile():\n"
-	"    tree = compile(_source, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
+	"    tree = compile(_source, _name, 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
 	"    try:\n"
-	"        return compile(tree, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+	"        return compile(tree, _name, 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
 	"    except SyntaxError as error:\n"
 	"        if \"'return' outside function\" not in str(error):\n"
 	"            raise\n"
-	"    whole = compile('async def _program(): pass\\nawait _program()', 'main.py', 'exec',\n"
+	"    whole = compile('async def _program(): pass\\nawait _program()', _name, 'exec',\n"
 	"                    flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
 	"    whole.body[0].body = tree.body\n"
-	"    return compile(whole, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+	"    code = compile(whole, _name, 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+	/* to tracebacks, the function is the program, and the await this wrapper's */
+	"    inner = [c.replace(co_name='<module>') if isinstance(c, type(code)) else c for c in code.co_consts]\n"
+	"    return code.replace(co_filename=_compile.__code__.co_filename, co_consts=tuple(inner))\n"
+	/* Tracebacks quote the program and begin with it: this wrapper's frames, and asyncio's before it, are left out. */
+	"_name = '<program>'\n"
+	"linecache.cache[_name] = len(_source), None, _source.splitlines(True), _name\n"
+	"def _clean(error, seen):\n"
+	"    if error is None or id(error) in seen:\n"
+	"        return\n"
+	"    seen.add(id(error))\n"
+	"    rows, row, own = [], error.__traceback__, _clean.__code__.co_filename\n"
+	"    while row:\n"
+	"        rows.append((row.tb_frame.f_code.co_filename, row))\n"
+	"        row = row.tb_next\n"
+	"    names = [name for name, _ in rows]\n"
+	"    first = names.index(_name) if _name in names else 0\n"
+	"    rows = [row for name, row in rows[first:] if name != own]\n"
+	"    for row, after in zip(rows, rows[1:] + [None]):\n"
+	"        row.tb_next = after\n"
+	"    error.__traceback__ = rows[0] if rows else None\n"
+	"    for other in (error.__cause__, error.__context__, *getattr(error, 'exceptions', ())):\n"
+	"        _clean(other, seen)\n"
+	"def _say(kind, error, _):\n"
+	"    _clean(error, set())\n"
+	"    if kind is SyntaxError and error.filename == _name and not error.text:\n"
+	"        error.text = linecache.getline(_name, error.lineno or 0)\n"
+	"    traceback.print_exception(kind, error, error.__traceback__)\n"
+	"sys.excepthook = _say\n"
 	/* programs rely on these two modules */
 	"_space = {'__name__': '__main__', 'asyncio': asyncio, 'json': json,\n"
 	"          **{own: _make(name) for own, name in _tools.items()}}\n"
@@ -158,7 +186,7 @@ char *librechat_wrap(const json_t *doc)
 		return librechat_wrap_bash(doc);
 	if (!source)
 		return NULL;
-	(void)buf_adds(&out, "import ast, asyncio, json\n_source = ");
+	(void)buf_adds(&out, "import ast, asyncio, json, linecache, sys, traceback\n_source = ");
 	(void)buf_adds(&out, source);
 	(void)buf_adds(&out, "\n");
 	if (!add_document(&out, "_tools", functions_of(doc)) ||
