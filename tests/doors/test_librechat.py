@@ -316,6 +316,27 @@ def stateful(t):
 		t.equal(call("one", "h", "py", "print(open('p').read(), open('n').read())", ("reused", []), "9 1\n"), None, "what it left")
 
 
+@case("LibreChat: requests for another deployment")
+def elsewhere(t):
+	workspace, worker, profile = "X-LibreChat-Code-Workspace-ID", "X-LibreChat-Code-Worker-ID", "X-CodeAPI-Expected-Profile"
+	rows = [
+		("an attached workspace", {workspace: "ws1"}, 409, {"error": "capability_mismatch", "message": ANY}),
+		("an attached worker", {worker: "vm1", profile: "stateful"}, 409, {"error": "bridge_worker_mismatch", "message": ANY}),
+		("an unknown profile", {profile: "weird"}, 409, {"error": "execution_profile_mismatch", "message": like("'default' and 'stateful'")}),
+		("two profiles", {profile: "default, stateful"}, 409, {"error": "execution_profile_mismatch"}),
+		("without a profile's name", {profile: ""}, 200, {"stdout": "1\n"}),
+		("the usual profile", {profile: "default"}, 200, {"stdout": "1\n"}),
+		("that with sessions", {profile: "stateful", "X-LibreChat-Code-Request-ID": "r"}, 200, {"stdout": "1\n"}),
+	]
+	with serve(t, "librechat", auth=True) as s:
+		key = s.token("one", "--door", "librechat")
+		body = {"lang": "py", "code": "print(1)", "tools": [{"name": "f"}]}
+		for path in (EXEC, "/v1/exec/programmatic"):
+			check(t, rows, lambda headers, status, want: answer(ask(s, "POST", f"/t/{key}{path}", body, headers), status, want))
+		t.equal(answer(ask(s, "POST", f"/t/{key}/v1/exec/programmatic", {**body, "tools": []}, {workspace: "ws1"}), 409, {"error": "capability_mismatch"}), None, "a command in a workspace")
+		t.equal(answer(ask(s, "POST", EXEC, body, {workspace: "ws1"}), 401, {"error": ANY}), None, "without a key")
+
+
 TOOLS = [{"name": "get-weather", "description": "", "parameters": {}}, {"name": "2nd tool", "parameters": {}}, {"name": "import"}]
 
 

@@ -534,9 +534,63 @@ void librechat_start(struct client *c)
 		fetch_next(c);
 }
 
+/* ---- requests for another deployment --------------------------------------------------------------------------- */
+
+static bool is_other_profile(const char *profile)
+{
+	return !str_eq(profile, "default") && !str_eq(profile, "stateful");
+}
+
+static bool is_any(const char *id UNUSED)
+{
+	return true;
+}
+
+/* Headers that ask for what only another deployment has. The client shows errors of these names as "do not retry here". */
+static const struct misfit {
+	const char *line, *error, *message;
+	bool (*is_it)(const char *value);
+} misfits[] = {
+	{ "X-CodeAPI-Expected-Profile", "execution_profile_mismatch",
+	  "the profiles of this service are 'default' and 'stateful'", is_other_profile },
+	{ "X-LibreChat-Code-Workspace-ID", "capability_mismatch",
+	  "this service has no attached workspaces: choose an environment without one", is_any },
+	{ "X-LibreChat-Code-Worker-ID", "bridge_worker_mismatch",
+	  "this service has no attached workers: choose an environment without one", is_any },
+};
+
+static const struct misfit *misfit_of(const struct client *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(misfits); i++) {
+		const char *value = door_line(c, misfits[i].line);
+
+		if (value && *value && misfits[i].is_it(value))
+			return &misfits[i];
+	}
+	return NULL;
+}
+
+static void say_misfit(struct client *c)
+{
+	const struct misfit *found = misfit_of(c);
+
+	if (found)
+		door_reply(c, 409, json_pack("{s:s, s:s}", "error", found->error, "message", found->message));
+	else
+		door_error(c, 409, "the request is for another service");
+}
+
+bool librechat_is_elsewhere(struct client *c)
+{
+	if (!misfit_of(c))
+		return false;
+	door_when_let_in(c, say_misfit);
+	return true;
+}
+
 void librechat_exec(struct client *c)
 {
-	struct librechat_exec *e = librechat_new(c);
+	struct librechat_exec *e = librechat_is_elsewhere(c) ? NULL : librechat_new(c);
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (!e)

@@ -47,6 +47,8 @@ struct librechat_exec {
  * e->doc and runs it.
  */
 struct librechat_exec *librechat_new(struct client *c);
+/* True if the headers ask for what only another deployment has; the request is then refused with that. */
+bool librechat_is_elsewhere(struct client *c);
 void librechat_start(struct client *c);
 /* Converts the result of a run to the response. */
 void librechat_take_result(struct client *c, const json_t *result);

@@ -387,7 +387,7 @@ static void first_round(struct client *c)
 
 void librechat_programmatic(struct client *c)
 {
-	struct librechat_exec *e = librechat_new(c);
+	struct librechat_exec *e = librechat_is_elsewhere(c) ? NULL : librechat_new(c);
 	struct brig_error err = BRIG_ERROR_INIT;
 	const char *token;
 
