@@ -264,8 +264,9 @@ static int read_change(const json_t *row, size_t i UNUSED, struct result *r, str
 static int read_artifact(const json_t *row, size_t i UNUSED, struct result *r, struct brig_error *err)
 {
 	static const struct member members[] = {
-		MEMBER_OTHER("path"),   MEMBER_OTHER("path_encoding"), MEMBER_COUNT(struct artifact, size),
-		MEMBER_OTHER("sha256"), MEMBER_MAYBE("content"),       MEMBER_MAYBE("content_encoding"),
+		MEMBER_OTHER("path"),       MEMBER_OTHER("path_encoding"), MEMBER_COUNT(struct artifact, size),
+		MEMBER_OTHER("sha256"),     MEMBER_MAYBE("content"),       MEMBER_MAYBE("content_encoding"),
+		MEMBER_MAYBE("executable"),
 	};
 	AUTO_FREE char *path = read_path(row, err);
 	AUTO_FREE char *content = NULL;
@@ -275,6 +276,9 @@ static int read_artifact(const json_t *row, size_t i UNUSED, struct result *r, s
 
 	if (rc == 0)
 		rc = read_sha256(json_object_get(row, "sha256"), a.sha256, err);
+	a.may_execute = json_is_true(json_object_get(row, "executable"));
+	if (rc == 0 && json_object_get(row, "executable") && !a.may_execute)
+		rc = member_complain(err, "executable", "is not true");
 	if (rc == 0 && json_object_get(row, "content")) {
 		content = read_bytes(row, "content", "content_encoding", &len, err);
 		if (!content)

@@ -97,8 +97,10 @@ static json_t *artifact_row(const void *list, size_t i)
 	json_t *row = json_pack("{s:o, s:o}", "size", json_count(a->size), "sha256", json_sha256(a->sha256));
 	const char *encoding;
 
-	if (a->content && (json_object_set_new(row, "content", json_bytes(a->content, a->size, false, &encoding)) < 0 ||
-			   json_object_set_new(row, "content_encoding", json_string(encoding)) < 0)) {
+	if ((a->may_execute && json_object_set_new(row, "executable", json_true()) < 0) ||
+	    (a->content &&
+	     (json_object_set_new(row, "content", json_bytes(a->content, a->size, false, &encoding)) < 0 ||
+	      json_object_set_new(row, "content_encoding", json_string(encoding)) < 0))) {
 		json_decref(row);
 		return NULL;
 	}

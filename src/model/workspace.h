@@ -94,6 +94,7 @@ struct artifact {
 	uint64_t size;
 	uint8_t sha256[SHA256_LEN];
 	char *content; /* heap, size bytes; NULL: it is not in the result */
+	bool may_execute;
 };
 
 struct artifacts {

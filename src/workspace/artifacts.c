@@ -230,6 +230,7 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 		return;
 	}
 	fd = beneath_open_file(e->dir, e->name, &st);
+	one.may_execute = fd >= 0 && (st.st_mode & 0111);
 	rc = fd < 0 ? fd : copy_or_hash(f, fd, &st, &one);
 	if (is_fatal(f, rc)) {
 		f->rc = err_set(f->err, BRIG_E_SYSTEM, -rc, "cannot copy the artifact '%.200s'", e->path);

@@ -124,6 +124,14 @@ def files(t):
 		t.equal((a.json["stdout"], [f["name"] for f in a.json["files"]]), ("__pycache__\nown.py\n", ["d/own.py"]), "nothing that programs keep for themselves", a)
 
 
+@case("LibreChat: files that may be executed")
+def executable(t):
+	with serve(t, "librechat") as s:
+		made = run(s, "printf '#!/bin/sh\\necho ran\\n' >run; cp run not; chmod 755 run", lang="bash").json
+		a = run(s, "./run; test -x not || echo no", lang="bash", files=[{**f, "kind": "user", "resource_id": "user-1"} for f in made["files"]])
+		t.equal(answer(a, 200, {"stdout": "ran\nno\n", "stderr": ""}), None, "in the next call", a)
+
+
 @case("LibreChat: files that cannot be returned are counted")
 def lost(t):
 	with serve(t, "librechat", "--set", "artifacts_limit=3") as s:
@@ -304,6 +312,11 @@ def stateful(t):
 			("in another language", "one", "h", "bash", "echo 2 >>n; mkdir d; echo x >d/y; cat n", ("reused", ["d/y", "n"]), "12\n"),
 			("what is deleted stays so, /tmp does not stay", "one", "h", "bash", "rm n; touch /tmp/q", ("reused", []), ""),
 			("afterwards", "one", "h", "bash", "ls -d n d/y /tmp/q 2>/dev/null", ("reused", []), "d/y\n"),
+			("what may be executed", "one", "x", "bash", "printf '#!/bin/sh\\necho ran\\n' >run; cp run not; chmod 755 run; touch a", ("new", ["a", "not", "run"]), ""),
+			("may be so in the next call", "one", "x", "bash", "./run; test -x not || echo no", ("reused", []), "ran\nno\n"),
+			("and in the one after it, if another file changes", "one", "x", "bash", "echo 1 >a", ("reused", ["a"]), ""),
+			("still", "one", "x", "bash", "./run; chmod +x not; chmod -x run", ("reused", ["not", "run"]), "ran\n"),
+			("the other one now", "one", "x", "bash", "./not; test -x run || echo no", ("reused", []), "ran\nno\n"),
 			("another hint", "one", "g", "bash", "ls -d d", ("new", []), ""),
 			("another token", "two", "h", "bash", "ls -d d", ("new", []), ""),
 			("no hint", "one", None, "bash", "ls -d d", (None, []), ""),

@@ -35,7 +35,9 @@ static void add_rows(struct result *r)
 			    .mode = 0644,
 			    .size = 12,
 			    .hashed = true };
-	struct artifact a = { .path = (char[]){ "x.png" }, .size = 3, .content = strndup("\x89PN", 3) };
+	struct artifact a = {
+		.path = (char[]){ "x.png" }, .size = 3, .content = strndup("\x89PN", 3), .may_execute = true
+	};
 	struct artifact left = { .path = (char[]){ "y" }, .size = 1 };
 	struct test_failure t = { .name = strdup("t::a"), .message = strdup("boom"), .line = 7 };
 

@@ -112,6 +112,15 @@ struct bytes librechat_content(const json_t *artifact, char **raw)
 	return (struct bytes){ n < 0 ? NULL : *raw, n < 0 ? 0 : (size_t)n };
 }
 
+bool librechat_add_artifact(struct buf *tar, const char *path, const json_t *artifact, const struct bytes *content)
+{
+	struct archive_file f = { .may_execute = json_is_true(json_object_get(artifact, "executable")),
+				  .data = content->data,
+				  .len = content->len };
+
+	return str_copy(f.path, sizeof(f.path), path) && archive_put(tar, &f);
+}
+
 /*
  * Caches that programs write to their home, which is the same folder (matplotlib's fonts, compiled Python), are not
  * output files.
@@ -141,7 +150,7 @@ static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 	librechat_new_id(false, id);
 	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
 	if (!bytes.data || !id[0] || !str_eq(text_of(artifact, "path_encoding"), "utf-8") || !librechat_is_name(name) ||
-	    !ustar_add_file(&e->tar, path, &bytes)) {
+	    !librechat_add_artifact(&e->tar, path, artifact, &bytes)) {
 		e->n_lost++;
 		return;
 	}
@@ -391,12 +400,12 @@ static void fetch_next(struct client *c);
 /* Of several references with one name, the last one whose file exists is passed. */
 static void add_input(struct librechat_exec *e, size_t i, const struct archive_file *f)
 {
-	const struct bytes content = { f->data, f->len };
 	const struct librechat_ref *other = librechat_ref_of(e, e->ref[i].name);
+	struct archive_file own = { .may_execute = f->may_execute, .data = f->data, .len = f->len };
 
 	if (other && other > &e->ref[i])
 		return;
-	if (!ustar_add_file(&e->tar, e->ref[i].name, &content))
+	if (!str_copy(own.path, sizeof(own.path), e->ref[i].name) || !archive_put(&e->tar, &own))
 		return;
 	for (size_t k = 0; k < i; k++)
 		if (str_eq(e->ref[k].name, e->ref[i].name))

@@ -62,6 +62,8 @@ bool librechat_is_deleted(const json_t *result, const char *name);
  * content.
  */
 struct bytes librechat_content(const json_t *artifact, char **raw);
+/* Adds it to an archive as an executable file if it is one. False: no room. */
+bool librechat_add_artifact(struct buf *tar, const char *path, const json_t *artifact, const struct bytes *content);
 
 /* runtime.c: looks up the session of the hint, then calls then(). */
 void librechat_with_runtime(struct client *c, void (*then)(struct client *c));

@@ -256,7 +256,7 @@ static bool add_new(struct librechat_exec *e, const json_t *result, struct buf *
 		if (!bytes.data || !path || !librechat_is_name(path) || is_held(e, path))
 			continue;
 		*ret_differs = true;
-		if (!ustar_add_file(tar, path, &bytes))
+		if (!librechat_add_artifact(tar, path, artifact, &bytes))
 			return false;
 	}
 	return true;
