@@ -288,6 +288,19 @@ see("a snapshot is a template", async () => {
 	await assert.rejects(Sandbox.create("first"), /404/);
 	await assert.rejects(Sandbox.createSnapshot("nosuchsandbox"), SandboxNotFoundError);
 });
+see("which sandbox it is: after a pause, in a fork, and where its creator says something else", async () => {
+	const own = await Sandbox.create("code-interpreter-v1", { envs: { E2B_TEAM_ID: "mine" }, timeoutMs: 600_000 });
+	const line = "echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID $E2B_TEAM_ID";
+	const wanted = (s) => `true ${s.sandboxId} code-interpreter-v1 mine\n`;
+	assert.equal((await own.commands.run(line)).stdout, wanted(own));
+	await own.pause();
+	assert.equal((await (await Sandbox.connect(own.sandboxId)).commands.run(line)).stdout, wanted(own));
+	const [copy] = await own.fork();
+	assert.notEqual(copy.sandboxId, own.sandboxId);
+	assert.equal((await copy.commands.run(line)).stdout, wanted(copy));
+	await copy.kill();
+	await own.kill();
+});
 see("forks have its files", async () => {
 	await box.files.write("forked", "one");
 	const forks = await box.fork({ count: 2 });

@@ -55,6 +55,16 @@ see("more than a run may write elsewhere, to a reader that takes its time", asyn
 	assert.equal(r.stdout.length, 24_000_000);
 	assert.ok(calls > 20);
 });
+see("which sandbox it is, in variables of commands and terminals; not in lists", async () => {
+	const line = "echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID $E2B_TEAM_ID";
+	const wanted = `true ${box.sandboxId} base local`;
+	assert.equal((await commands.run(line)).stdout, wanted + "\n");
+	assert.ok((await terminal({ cols: 90, rows: 20 }, `${line}; exit\n`)).includes(wanted));
+	assert.equal((await commands.run(line, { envs: { E2B_SANDBOX: "no" } })).stdout, `no ${box.sandboxId} base local\n`);
+	const p = await commands.run("sleep 100", { background: true, envs: { X: "y" } });
+	assert.deepEqual((await commands.list()).find((q) => q.pid === p.pid).envs, { X: "y" });
+	await p.kill();
+});
 see("variables: the sandbox's, and the call's over them", async () => {
 	assert.equal((await commands.run("echo $GREETING $X", { envs: { X: "a b=c" } })).stdout, "héllo a b=c\n");
 	assert.equal((await commands.run("echo $GREETING", { envs: { GREETING: "ho" } })).stdout, "ho\n");

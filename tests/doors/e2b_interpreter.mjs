@@ -182,6 +182,17 @@ see("variables of one run", async () => {
 	const many = Object.fromEntries([...Array(200).keys()].map((n) => [`OF_RUN_${n}`, "v"]));
 	assert.equal(await text("sum(k.startswith('OF_RUN_') for k in os.environ)", { envs: many }), "200");
 });
+see("which sandbox it is, in variables", async () => {
+	const one = /^true \S+ (code-interpreter-v1|base)\n$/;
+	const python = "import os, subprocess\nprint(*map(os.environ.get, ('E2B_SANDBOX', 'E2B_SANDBOX_ID', 'E2B_TEMPLATE_ID')))";
+	const said = (await run(python)).logs.stdout.join("");
+	assert.match(said, one);
+	if (process.env.E2B_DEBUG !== "true") assert.equal(said.split(" ")[1], sandbox.sandboxId);
+	assert.equal((await run(python, { context: await sandbox.createCodeContext() })).logs.stdout.join(""), said);
+	assert.equal((await run("console.log(process.env.E2B_SANDBOX, process.env.E2B_SANDBOX_ID, process.env.E2B_TEMPLATE_ID)", { language: "javascript" })).logs.stdout.join(""), said);
+	assert.equal((await run("echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID", { language: "bash" })).logs.stdout.join(""), said);
+	assert.equal((await run("!echo $E2B_SANDBOX", { envs: { E2B_SANDBOX: "no" } })).logs.stdout.join(""), "no\n");
+});
 if (process.env.E2B_DEBUG !== "true")
 	see("variables of the sandbox", async () => assert.equal(await text("import os; os.environ.get('OF_SANDBOX')"), "held"));
 

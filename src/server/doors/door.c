@@ -93,6 +93,7 @@ void door_call_free(struct door_call *call)
 		explicit_bzero(call->head.data, call->head.len);
 	buf_release(&call->head);
 	buf_release(&call->lines);
+	json_decref(call->variables);
 	free(call);
 }
 

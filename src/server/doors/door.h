@@ -61,6 +61,7 @@ struct door_call {
 	void (*then)(struct client *c, json_t *languages); /* continuation of door_with_languages() */
 	void (*then_let_in)(struct client *c);             /* continuation of door_when_let_in() */
 	char websocket_key[25];                            /* of a WebSocket handshake; "": none */
+	json_t *variables; /* for SESSION rows: what programs get unless the request sets it; NULL: nothing */
 };
 
 struct door_route {

@@ -196,6 +196,7 @@ static json_t *note_of(const json_t *doc)
 		if (value && !json_is_null(value))
 			(void)json_object_set(note, kept[i], value);
 	}
+	e2b_note_variables(note, json_object_get(doc, "envVars"));
 	return note;
 }
 

@@ -158,6 +158,66 @@ static bool resume_paused(struct client *c, const json_t *session)
 	return true;
 }
 
+/* ---- variables --------------------------------------------------------------------------------------------------- */
+
+#define OWN_VARIABLES "variables" /* member of the note: a list of names */
+
+void e2b_note_variables(json_t *note, const json_t *variables)
+{
+	static const char *const names[] = { "E2B_SANDBOX", "E2B_SANDBOX_ID", "E2B_TEMPLATE_ID", "E2B_TEAM_ID" };
+	json_t *own = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (json_object_get(variables, names[i]))
+			(void)json_array_append_new(own, json_string(names[i]));
+	if (json_array_size(own) > 0)
+		(void)json_object_set(note, OWN_VARIABLES, own);
+	json_decref(own);
+}
+
+/* A new reference. */
+static json_t *variables_of(const json_t *session)
+{
+	json_t *note = e2b_note(session), *name;
+	const char *template = json_string_value(json_object_get(note, "templateID"));
+	json_t *variables = json_pack("{s:s, s:s?, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID",
+				      json_string_value(json_object_get(session, "id")), "E2B_TEMPLATE_ID",
+				      template ? template : "base", "E2B_TEAM_ID", "local");
+	size_t i;
+
+	json_array_foreach(json_object_get(note, OWN_VARIABLES), i, name) if (json_is_string(name))(void)
+		json_object_del(variables, json_string_value(name));
+	json_decref(note);
+	return variables;
+}
+
+void e2b_put_variables(struct client *c, struct buf *fields, const json_t *own)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(c->req->call->variables, name, value)
+	{
+		char text[256];
+
+		(void)snprintf(text, sizeof(text), "%s=%s", name, json_string_value(value));
+		if (!json_object_get(own, name))
+			message_put_text(fields, FIELD_variable, text);
+	}
+}
+
+void e2b_hide_variables(const struct client *c, json_t *variables)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(c->req->call->variables, name,
+			    value) if (json_equal(json_object_get(variables, name), value))(void)
+		json_object_del(variables, name);
+}
+
+/* ---- the sandbox found ------------------------------------------------------------------------------------------- */
+
 static void found(struct client *c, const json_t *doc)
 {
 	struct door_call *call = c->req->call;
@@ -173,6 +233,8 @@ static void found(struct client *c, const json_t *doc)
 	(void)str_copy(call->session, sizeof(call->session), id);
 	if (!call->has_id)
 		message_put_text(&call->head, FIELD_id, id);
+	json_decref(call->variables);
+	call->variables = variables_of(doc);
 	call->then_let_in(c);
 }
 

@@ -42,6 +42,17 @@ void e2b_put_options(struct buf *fields);
 void e2b_with_sandbox(struct client *c, enum e2b_service service, void (*then)(struct client *c));
 
 /*
+ * Variables that tell a program in which sandbox it is (E2B_SANDBOX, E2B_SANDBOX_ID and others). They come with each
+ * command and run, not with the session: sessions with variables of their own cannot take a cell that was made ahead,
+ * and a fork has another id. What the creator of the sandbox sets stays: e2b_note_variables() notes which ones those are.
+ */
+void e2b_note_variables(json_t *note, const json_t *variables);
+/* Adds those that own, the variables of the request, does not have; NULL: it has none. */
+void e2b_put_variables(struct client *c, struct buf *fields, const json_t *own);
+/* Removes them from the variables of a process, of which clients expect to see only what they gave. */
+void e2b_hide_variables(const struct client *c, json_t *variables);
+
+/*
  * True if the runner's answer to a session request says that the session has ended or never existed; e2b_gone() tells
  * the client so.
  */

@@ -385,6 +385,7 @@ static bool put_run(struct client *c, const json_t *doc, struct run *r)
 	else
 		message_put_text(fields, FIELD_language, language && *language ? language : "python");
 	put_home(fields);
+	e2b_put_variables(c, fields, json_object_get(doc, "env_vars"));
 	if (put_variables(fields, json_object_get(doc, "env_vars")))
 		return true;
 	say(c, 400, "env_vars must be an object of strings");

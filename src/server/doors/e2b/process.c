@@ -227,6 +227,7 @@ static bool put_variables(struct client *c, struct buf *fields, json_t *envs)
 	const char *name;
 	json_t *value;
 
+	e2b_put_variables(c, fields, envs);
 	json_object_foreach(envs, name, value)
 	{
 		AUTO_BUF text = BUF_INIT(BRIG_STRING_MAX);
@@ -370,12 +371,13 @@ static void on_done(struct client *c, unsigned status, const struct message *m)
 		connect_refuse(c, status, m);
 }
 
-static json_t *listed(json_t *row)
+static json_t *listed(const struct client *c, json_t *row)
 {
 	json_t *args = json_object_get(row, "args"), *list = json_deep_copy(args), *config, *process;
 	char path[E2B_PATH_MAX + 1];
 
 	(void)json_array_remove(list, 0);
+	e2b_hide_variables(c, json_object_get(row, "env"));
 	e2b_shown_path(connect_text(row, "cwd"), path);
 	config = json_pack("{s:O, s:o, s:O?, s:s}", "cmd", json_array_get(args, 0), "args", list, "envs",
 			   json_object_get(row, "env"), "cwd", path);
@@ -398,7 +400,7 @@ static void on_list(struct client *c, unsigned status, const struct message *m)
 	list = json_array();
 	json_array_foreach(json_object_get(doc, "processes"), i,
 			   row) if (str_eq(connect_text(row, "state"), "running") && json_object_get(row, "pid"))(void)
-		json_array_append_new(list, listed(row));
+		json_array_append_new(list, listed(c, row));
 	json_decref(doc);
 	connect_reply(c, json_pack("{s:o}", "processes", list));
 }
