@@ -140,12 +140,16 @@ def names(t):
 			("the API", 404, "/v1/sessions", {**key, "Authorization": "Bearer " + own["X-API-KEY"]}), ("the control plane", 404, "/v2/sandboxes", {**key, **own}), ("metrics of the service", 401, "/metrics", own)):
 			t.equal(ask(s, "GET", path, None, {**envd, **headers}).status, status, what)
 		t.equal(ask(s, "GET", "/health", None, {"Host": f"49983-{'a' * 16}.{domain}", **key}).status, 502, "no such sandbox")
-		t.equal(ask(s, "GET", "/", None, {"Host": f"49984-{box['sandboxID']}.{domain}", **key}).json["error"]["message"][:6], "nobody", "another port is the sandbox's own")
+		closed = {"sandboxId": box["sandboxID"], "message": "The sandbox is running but port is not open", "port": 49984, "code": 502}
+		r = ask(s, "GET", "/", None, {"Host": f"49984-{box['sandboxID']}.{domain}", **key})
+		t.equal([r.status, r.json], [502, closed], "another port is the sandbox's own, and nothing listens there")
+		r = ask(s, "GET", f"/v1/sessions/{box['sandboxID']}/ports/49984/", None, key)
+		t.check(r.status == 502 and "no process" in r.json["error"]["message"], "by its path it is the API's", r)
 	with serve(t, "dify") as s:
 		made = ask(s, "POST", "/v1/sessions", {})
 		t.equal(made.status, 201, "a session", made)
 		r = ask(s, "GET", "/health", None, {"Host": f"49983-{made.json['id']}.localhost:{s.port}"})
-		t.check(r.status == 502 and "nobody" in r.json["error"]["message"], "where E2B's door is shut these ports are like any other", r)
+		t.check(r.status == 502 and "no process" in r.json["error"]["message"], "where E2B's door is shut these ports are like any other", r)
 
 
 @case("E2B: an environment of the policy is a template")

@@ -65,7 +65,7 @@ static const struct {
 
 static const struct {
 	enum door door;
-	void (*reply)(struct client *c, const char *session, bool is_paused);
+	void (*reply)(struct client *c, const char *session, uint16_t port, enum door_absence why);
 } absent[] = {
 #define DOOR_ABSENT(d, function) { DOOR_##d, function },
 #include "server/doors.def"
@@ -469,11 +469,11 @@ void door_begin_port(struct client *c, const char *bytes, const struct http1_hea
 	door_begin(c, bytes, head);
 }
 
-bool door_reply_absent(struct client *c, const char *session, bool is_paused)
+bool door_reply_absent(struct client *c, const char *session, uint16_t port, enum door_absence why)
 {
 	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
 		if (c->front->options->doors.is_open[absent[i].door]) {
-			absent[i].reply(c, session, is_paused);
+			absent[i].reply(c, session, port, why);
 			return true;
 		}
 	return false;

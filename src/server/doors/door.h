@@ -64,6 +64,9 @@ struct door_call {
 	json_t *variables; /* for SESSION rows: what programs get unless the request sets it; NULL: nothing */
 };
 
+/* Why a port of a session has no server: the session has ended or never existed, it is paused, nothing listens. */
+enum door_absence { DOOR_NO_SESSION, DOOR_PAUSED, DOOR_PORT_CLOSED };
+
 struct door_route {
 	enum door door;
 	const char *method, *path, *summary;
@@ -163,8 +166,8 @@ bool door_find_route(struct client *c, const char *bytes, const struct http1_hea
 bool door_has_port(const struct client *c, uint16_t port);
 void door_begin_port(struct client *c, const char *bytes, const struct http1_head *head, const char *session,
 		     uint16_t port);
-/* The door's answer at a port's name whose session is paused, has ended or never existed; false: no open door has one. */
-bool door_reply_absent(struct client *c, const char *session, bool is_paused);
+/* The door's answer at the name of a port that has no server; false: no open door has one. */
+bool door_reply_absent(struct client *c, const char *session, uint16_t port, enum door_absence why);
 /* Called when the head is read: continues with the body, the handler or a refusal. */
 void door_begin(struct client *c, const char *bytes, const struct http1_head *head);
 void door_call_free(struct door_call *call); /* accepts NULL */
@@ -175,7 +178,7 @@ void door_error(struct client *c, unsigned status, const char *message);
 #define DOOR_ROUTE(door, method, path, body, access, handler, summary) void handler(struct client *c);
 #define DOOR_OWN(door, name, handler)                                  void handler(struct client *c);
 #define DOOR_PORT(door, port, session_line, port_line, handler)        void handler(struct client *c);
-#define DOOR_ABSENT(door, handler)                                     void handler(struct client *c, const char *session, bool is_paused);
+#define DOOR_ABSENT(door, handler)                                     void handler(struct client *c, const char *session, uint16_t port, enum door_absence why);
 #define DOOR_GUARD(door, handler)                                      bool handler(struct client *c);
 #include "server/doors.def"
 

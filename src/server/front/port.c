@@ -409,12 +409,27 @@ static bool take_from_server(struct port *p, const char *bytes, size_t len)
 	return true;
 }
 
+/* Nothing listens at the port. */
+static void fail_closed(struct port *p)
+{
+	struct client *c = p->client;
+	char session[sizeof(p->id)];
+	uint16_t number = p->number;
+	bool by_host = p->by_host;
+
+	(void)str_copy(session, sizeof(session), p->id);
+	port_close(p);
+	c->is_last |= !c->req->reader.done; /* the rest of the body is not read */
+	if (!by_host || !door_reply_absent(c, session, number, DOOR_PORT_CLOSED))
+		reply_error(c, 502, "no process in the session listens at this port: start a server there");
+}
+
 static void on_server_end(struct port *p, int error)
 {
-	if (p->state == PORT_HEAD)
-		fail(p, 502,
-		     error == ECONNREFUSED ? "no process in the session listens at this port: start a server there"
-					   : "the server in the session hung up before it had answered");
+	if (p->state == PORT_HEAD && error == ECONNREFUSED)
+		fail_closed(p);
+	else if (p->state == PORT_HEAD)
+		fail(p, 502, "the server in the session hung up before it had answered");
 	else if (p->state == PORT_BODY && p->reader.kind == HTTP1_BODY_UNTIL_END && error == 0)
 		end_body(p);
 	else
@@ -517,11 +532,22 @@ static void give_cookie(struct port *p)
 	reply_send(c, &(struct reply){ .status = 303, .location = where, .more = more, .content_type = "text/plain" });
 }
 
+/* Whether the runner's answer says that there is no server, and why. */
+static bool read_absence(unsigned status, const struct message *m, enum door_absence *ret)
+{
+	*ret = status == 409 ? DOOR_PAUSED : status == 502 ? DOOR_PORT_CLOSED : DOOR_NO_SESSION;
+	if (status == 502)
+		return message_number(m, FIELD_error_number, 0) == ECONNREFUSED;
+	return status == 404 || status == 409 || status == 410;
+}
+
 void port_on_answer(struct client *c, struct record *r, const struct message *m)
 {
 	struct port *p = c->req->port;
 	struct reply a = { .status = r->status };
 	char session[sizeof(p->id)];
+	uint16_t number = p->number;
+	enum door_absence why;
 	bool is_absent;
 
 	if (r->status == 200 && p->only_check) {
@@ -532,11 +558,11 @@ void port_on_answer(struct client *c, struct record *r, const struct message *m)
 		begin(p, &r->fds[0]);
 		return;
 	}
-	is_absent = p->by_host && (r->status == 404 || r->status == 409 || r->status == 410);
+	is_absent = read_absence(r->status, m, &why) && p->by_host;
 	(void)str_copy(session, sizeof(session), p->id);
 	port_close(p);
 	c->is_last |= !c->req->reader.done;
-	if (is_absent && door_reply_absent(c, session, r->status == 409))
+	if (is_absent && door_reply_absent(c, session, number, why))
 		return;
 	if (r->status == 200)
 		a.status = 502;

@@ -76,8 +76,8 @@ void session_port_event(struct server_session *x, struct session_wait *w, const 
 	if (event->kind != BRIG_SESSION_DONE)
 		return;
 	if (event->error == ECONNREFUSED)
-		answer_error(
-			x->service, &req, 502,
+		answer_errno(
+			x->service, &req, 502, ECONNREFUSED,
 			"no process in the session listens at this port on 127.0.0.1 or ::1: start a server there");
 	else if (event->error || event->fd < 0)
 		answer_error(x->service, &req, 502, "the session cannot connect to this port: %s",

@@ -76,12 +76,20 @@ void e2b_gone(struct client *c)
 		   json_pack("{s:s, s:s, s:i}", "sandboxId", id, "message", "The sandbox was not found", "code", 502));
 }
 
-/* The answer of the proxy of the original, which does not tell a pause from an end. */
-void e2b_absent(struct client *c, const char *session, bool is_paused)
+/* The answers of the original's proxy, which does not tell a pause from an end. */
+void e2b_absent(struct client *c, const char *session, uint16_t port, enum door_absence why)
 {
-	const char *message = is_paused ? "The sandbox is paused" : "The sandbox was not found";
+	static const char *const messages[] = {
+		[DOOR_NO_SESSION] = "The sandbox was not found",
+		[DOOR_PAUSED] = "The sandbox is paused",
+		[DOOR_PORT_CLOSED] = "The sandbox is running but port is not open",
+	};
+	json_t *doc = json_pack("{s:s, s:s}", "sandboxId", session, "message", messages[why]);
 
-	door_reply(c, 502, json_pack("{s:s, s:s, s:i}", "sandboxId", session, "message", message, "code", 502));
+	if (why == DOOR_PORT_CLOSED)
+		(void)json_object_set_new(doc, "port", json_integer(port));
+	(void)json_object_set_new(doc, "code", json_integer(502));
+	door_reply(c, 502, doc);
 }
 
 bool e2b_is_gone(unsigned status, const struct message *m)
