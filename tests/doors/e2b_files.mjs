@@ -290,6 +290,15 @@ see("links", async () => {
 	assert.deepEqual([i.type, i.symlinkTarget, i.mode], [FileType.FILE, `${HOME}/a.txt`, 0o640]);
 	assert.deepEqual((await files.list("l")).map((e) => [e.name, e.type]), [["to-file", FileType.FILE], ["to-folder", FileType.DIR]]);
 });
+see("modes, as the original writes them", async () => {
+	const one = async (path) => (await rpc("filesystem.Filesystem/Stat", { path })).body.entry;
+	await commands.run("mkdir k && cd k && mkdir -m 1777 sticky && mkdir -m 2755 group && mkfifo -m 644 fifo && ln -s nowhere dangling && ln -s /dev/null device");
+	const seen = {};
+	for (const name of ["sticky", "group", "fifo", "dangling"]) seen[name] = await one(`k/${name}`).then((e) => [e.permissions, e.mode]);
+	assert.deepEqual(seen, { sticky: ["dtrwxrwxrwx", 0o777], group: ["dgrwxr-xr-x", 0o755], fifo: ["prw-r--r--", 0o644], dangling: ["Lrwxrwxrwx", 0] });
+	assert.deepEqual([(await one("/tmp")).permissions, (await one("/tmp")).mode, (await one("/dev/null")).permissions], ["dtrwxrwxrwx", 0o777, "Dcrw-rw-rw-"]);
+	assert.deepEqual([(await one("k/dangling")).symlinkTarget, (await one("k/device")).symlinkTarget], [`${HOME}/k/dangling`, "/dev/null"]);
+});
 see("lists", async () => {
 	await files.write([{ path: "t/b/2", data: "" }, { path: "t/a", data: "" }, { path: "t/b/c/3", data: "" }]);
 	const names = async (depth) => (await files.list("t", { depth })).map((e) => e.path.slice(HOME.length + 3));

@@ -149,6 +149,16 @@ static const char *type_of(uint32_t mode)
 	return S_ISREG(mode) ? "file" : S_ISDIR(mode) ? "folder" : S_ISLNK(mode) ? "link" : "other";
 }
 
+/* Of what is no file, folder or link; NULL: it is one of these. */
+static const char *kind_of(uint32_t mode)
+{
+	return S_ISFIFO(mode)   ? "fifo"
+	       : S_ISSOCK(mode) ? "socket"
+	       : S_ISCHR(mode)  ? "character device"
+	       : S_ISBLK(mode)  ? "block device"
+				: NULL;
+}
+
 /* NULL for a name that is not UTF-8, which is omitted from listings. */
 static json_t *plain_row(const struct brig_session_entry *e)
 {
@@ -156,9 +166,9 @@ static json_t *plain_row(const struct brig_session_entry *e)
 	uint64_t seconds = e->mtime > 0 ? min_u64((uint64_t)e->mtime, UINT64_MAX / NS_PER_SEC / 2) : 0;
 	uint64_t rest = e->mtime_ns > 0 ? min_u64((uint64_t)e->mtime_ns, NS_PER_SEC - 1) : 0;
 
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s}", "path", e->path, "type", type_of(e->mode), "bytes",
-			 (json_int_t)min_u64(e->bytes, INT64_MAX), "mode", (json_int_t)(e->mode & 07777), "uid",
-			 (json_int_t)e->uid, "gid", (json_int_t)e->gid, "changed",
+	return json_pack("{s:s, s:s, s:s*, s:I, s:I, s:I, s:I, s:s}", "path", e->path, "type", type_of(e->mode), "kind",
+			 kind_of(e->mode), "bytes", (json_int_t)min_u64(e->bytes, INT64_MAX), "mode",
+			 (json_int_t)(e->mode & 07777), "uid", (json_int_t)e->uid, "gid", (json_int_t)e->gid, "changed",
 			 when_utc(when, sizeof(when), seconds * NS_PER_SEC + rest));
 }
 

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/str.h"
 #include "server/doors/e2b/connect.h"
@@ -74,15 +75,39 @@ static const char *type_name(const char *type)
 					: "FILE_TYPE_UNSPECIFIED";
 }
 
-/* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx". */
-static void permissions(const char *type, uint64_t mode, char dst[11])
-{
-	static const char letters[] = "rwxrwxrwx";
+#define PERMISSIONS_MAX 16 /* type, three special bits, nine others, NUL */
 
-	dst[0] = str_eq(type, "folder") ? 'd' : str_eq(type, "link") ? 'L' : '-';
+/* As the original's language writes a mode: a letter for each thing said, in this order, then "rwxr-xr-x". */
+static void permissions(const json_t *row, char dst[PERMISSIONS_MAX])
+{
+	static const struct {
+		const char *kind;
+		char letter;
+	} kinds[] = {
+		{ "folder", 'd' }, { "link", 'L' },   { "block device", 'D' },
+		{ "fifo", 'p' },   { "socket", 'S' }, { "character device", 'D' },
+	};
+	static const char others[] = "rwxrwxrwx";
+	const char *type = connect_text(row, "type"), *kind = connect_text(row, "kind");
+	uint64_t mode = connect_number(row, "mode");
+	char *to = dst;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (str_eq(kinds[i].kind, *kind ? kind : type))
+			*to++ = kinds[i].letter;
+	if (mode & S_ISUID)
+		*to++ = 'u';
+	if (mode & S_ISGID)
+		*to++ = 'g';
+	if (str_eq(kind, "character device"))
+		*to++ = 'c';
+	if (mode & S_ISVTX)
+		*to++ = 't';
+	if (to == dst)
+		*to++ = '-';
 	for (int i = 0; i < 9; i++)
-		dst[1 + i] = mode & (0400u >> i) ? letters[i] : '-';
-	dst[10] = '\0';
+		*to++ = mode & (0400u >> i) ? others[i] : '-';
+	*to = '\0';
 }
 
 /* All programs of a session run as one user, shown as E2B_USER; uid 0 is shown as root. */
@@ -95,20 +120,19 @@ json_t *filesystem_entry(const json_t *row)
 {
 	const char *type = connect_text(row, "type");
 	bool is_link = str_eq(type, "link");
-	uint64_t mode = connect_number(row, "mode");
-	char path[E2B_PATH_MAX + 1], target[E2B_PATH_MAX + 1], text[11], size[24];
+	uint64_t mode = connect_number(row, is_link ? "target_mode" : "mode");
+	char path[E2B_PATH_MAX + 1], target[E2B_PATH_MAX + 1], text[PERMISSIONS_MAX], size[24];
 	json_t *entry;
 
 	e2b_shown_path(connect_text(row, "path"), path);
-	permissions(type, mode, text);
+	permissions(row, text);
 	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)connect_number(row, "bytes"));
 	entry = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "name", filesystem_name(path), "type",
 			  type_name(is_link ? connect_text(row, "target_type") : type), "path", path, "size", size,
-			  "mode", (json_int_t)(is_link ? connect_number(row, "target_mode") : mode), "permissions",
-			  text, "owner", owner(row, "uid"), "group", owner(row, "gid"), "modifiedTime",
-			  connect_text(row, "changed"));
-	if (is_link && *connect_text(row, "target")) {
-		e2b_shown_path(connect_text(row, "target"), target);
+			  "mode", (json_int_t)(mode & 0777), "permissions", text, "owner", owner(row, "uid"), "group",
+			  owner(row, "gid"), "modifiedTime", connect_text(row, "changed"));
+	if (is_link) { /* one that leads nowhere: its own path */
+		e2b_shown_path(connect_text(row, *connect_text(row, "target_type") ? "target" : "path"), target);
 		(void)json_object_set_new(entry, "symlinkTarget", json_string(target));
 	}
 	if (json_object_get(row, "metadata"))
