@@ -115,6 +115,14 @@ see("a sandbox whose time is over", async () => {
 	while (await other.isRunning());
 	await assert.rejects(other.getInfo(), SandboxNotFoundError);
 });
+see("a page that follows none", async () => {
+	for (const nextToken of ["garbage", "a/b", "2026-01-01T00:00:00Z/../../etc", "x".repeat(300)])
+		await assert.rejects(all({ nextToken }), /400: .*nextToken/);
+	for (const path of ["/v2/sandboxes?nextToken=garbage", "/snapshots?nextToken=garbage"]) {
+		const r = await raw(path);
+		assert.deepEqual([r.status, (await r.json()).code], [400, 400], path);
+	}
+});
 see("pause, and on again", async () => {
 	assert.equal(await box.pause(), true);
 	assert.equal(await box.pause(), false);

@@ -15,6 +15,9 @@ void e2b_reply_list(struct client *c, json_t *list, const char *next);
 json_t *e2b_find_snapshot(const json_t *doc, const char *name, const char *who);
 /* The response that describes a created or connected sandbox, from the session's full document: a new reference. */
 json_t *e2b_sandbox(const struct client *c, const json_t *session);
+/* True if the text has the form of an id of a session or snapshot. */
+bool e2b_is_id(const char *text);
+#define E2B_BAD_TOKEN "nextToken is none of a list: give the one that came with the page before"
 /* The note that was kept with the session, a new reference; an empty object if there is none. */
 json_t *e2b_note(const json_t *session);
 /* True if a request to the paused sandbox resumes it. */

@@ -115,12 +115,16 @@ static void on_snapshots(struct client *c, unsigned status, const struct message
 	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
 	struct page p = { .limit = PAGE_MAX };
 	char limit[24];
+	bool is_bad;
 
 	(void)door_query(c, "sandboxID", p.sandbox, sizeof(p.sandbox));
 	(void)door_query(c, "name", p.name, sizeof(p.name));
-	(void)door_query(c, "nextToken", p.after, sizeof(p.after));
+	is_bad = door_query(c, "nextToken", p.after, sizeof(p.after)) ? *p.after && !e2b_is_id(p.after)
+								      : strstr(c->req->call->query, "nextToken=") != NULL;
 	if (!doc)
 		e2b_fail(c, status, m);
+	else if (is_bad)
+		e2b_reply_error(c, 400, E2B_BAD_TOKEN);
 	else if (door_query(c, "limit", limit, sizeof(limit)) &&
 		 (!str_to_u64(limit, &p.limit) || p.limit == 0 || p.limit > PAGE_MAX))
 		e2b_reply_error(c, 400, "limit must be a number from 1 to 100");

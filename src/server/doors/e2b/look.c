@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/str.h"
 #include "base/when.h"
 #include "net/http1.h"
@@ -19,6 +20,7 @@
 #define QUERY_MAX     8192
 #define PAIRS_MAX     64
 #define TOKEN_BETWEEN '/'
+#define ID_LEN        16
 
 /* ---- documents ------------------------------------------------------------------------------------------------- */
 
@@ -44,6 +46,11 @@ json_t *e2b_note(const json_t *session)
 		note = json_object();
 	}
 	return note;
+}
+
+bool e2b_is_id(const char *text)
+{
+	return strlen(text) == ID_LEN && strspn(text, ID_ALPHABET) == ID_LEN;
 }
 
 static json_t *template_of(const json_t *note)
@@ -222,6 +229,21 @@ static bool read_metadata(struct wanted *w)
 	return true;
 }
 
+/* True if it is none, or one that a page before may have ended with: "2026-01-01T00:00:00Z/abcdefghijklmnop". */
+static bool is_token(const char *token)
+{
+	const char *between = strchr(token, TOKEN_BETWEEN);
+	char created[sizeof(((struct wanted *)0)->token)];
+	uint64_t created_ns;
+
+	if (!*token)
+		return true;
+	if (!between || !e2b_is_id(between + 1))
+		return false;
+	(void)snprintf(created, sizeof(created), "%.*s", (int)(between - token), token);
+	return when_parse(created, 0, &created_ns);
+}
+
 /* NULL or what is wrong with the query. */
 static const char *read_query(struct client *c, struct wanted *w)
 {
@@ -241,7 +263,9 @@ static const char *read_query(struct client *c, struct wanted *w)
 		w->is_oldest_first = str_eq(text, "asc");
 	}
 	(void)door_query(c, "template", w->template, sizeof(w->template));
-	(void)door_query(c, "nextToken", w->token, sizeof(w->token));
+	if (!door_query(c, "nextToken", w->token, sizeof(w->token)) ? strstr(c->req->call->query, "nextToken=") != NULL
+								      : !is_token(w->token))
+		return E2B_BAD_TOKEN;
 	w->has_metadata = door_query(c, "metadata", w->metadata, sizeof(w->metadata));
 	if (w->has_metadata && !read_metadata(w))
 		return "metadata cannot be read";
