@@ -155,10 +155,13 @@ def names(t):
 @case("E2B: an environment of the policy is a template")
 def templates(t):
 	with serve(t, "e2b") as s:
-		for name in ("base", "code-interpreter-v1", "mcp-gateway"):
-			t.equal(make(s, templateID=name)["templateID"], name, "a template that clients name on their own")
-		for name in ("nope", "x" * 100, "a/b", "ü"):
+		for name in ("base", "code-interpreter-v1"):
+			for text in ("{}", "{}:latest", "{}:default", "e2b/{}", "e2b/{}:latest"):
+				t.equal(make(s, templateID=text.format(name))["templateID"], name, "a template that clients name on their own")
+		for name in ("nope", "x" * 100, "a/b", "ü", "base:v2", "me/base", "base:latest:default", "nope:latest", "e2b/", ":latest"):
 			t.equal(answer(make(s, templateID=name), 404, {"code": 404}), None, name)
+		for body in ({"templateID": "mcp-gateway", "mcp": {"x": {}}}, {"templateID": "mcp-gateway"}, {"mcp": {"x": {}}}):
+			t.equal(answer(make(s, **body), 501, {"code": 501, "message": like("MCP")}), None, f"{body}")
 
 
 # ---- the code interpreter --------------------------------------------------------------------------

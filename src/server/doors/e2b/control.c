@@ -126,6 +126,36 @@ static bool is_given(const json_t *value)
 	return value && !json_is_null(value) && json_object_size(value) + json_array_size(value) > 0;
 }
 
+#define TEMPLATE_MAX 128
+
+/* The name of a template without what names nothing else here: the owner "e2b/", and the tags of a current version. */
+static bool plain_template(const char *name, char dst[TEMPLATE_MAX + 1])
+{
+	static const char owner[] = "e2b/";
+	static const char *const tags[] = { ":latest", ":default" };
+	size_t len;
+
+	if (strncmp(name, owner, strlen(owner)) == 0)
+		name += strlen(owner);
+	len = strlen(name);
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+		if (len > strlen(tags[i]) && str_eq(name + len - strlen(tags[i]), tags[i])) {
+			len -= strlen(tags[i]);
+			break;
+		}
+	return snprintf(dst, TEMPLATE_MAX + 1, "%.*s", (int)min_u64(len, TEMPLATE_MAX + 1), name) <= TEMPLATE_MAX;
+}
+
+/* A gateway for MCP servers is a template of its own, which the client names if its user gives mcp. */
+static bool wants_gateway(const json_t *doc)
+{
+	char name[TEMPLATE_MAX + 1];
+
+	return is_given(json_object_get(doc, "mcp")) ||
+	       (plain_template(json_string_value(json_object_get(doc, "templateID")), name) &&
+		str_eq(name, "mcp-gateway"));
+}
+
 struct wrong {
 	unsigned status;
 	const char *why; /* NULL: nothing is wrong */
@@ -160,6 +190,9 @@ static struct wrong wrong_with(const json_t *doc)
 		return (struct wrong){ 400, "metadata must be an object of strings" };
 	if (!are_strings(json_object_get(doc, "envVars")))
 		return (struct wrong){ 400, "envVars must be an object of strings" };
+	if (wants_gateway(doc))
+		return (struct wrong){ 501, "there is no gateway for MCP servers here: leave mcp out, and start the "
+					    "servers as commands of the sandbox" };
 	if (is_given(json_object_get(doc, "volumeMounts")))
 		return (struct wrong){ 501, "there are no volumes here: write files into the sandbox" };
 	if (is_given(json_object_get(json_object_get(doc, "iam"), "tokens")))
@@ -251,7 +284,7 @@ static void on_created(struct client *c, unsigned status, const struct message *
 /* Template names that E2B's own clients send if their user names none. */
 static bool is_usual(const char *template)
 {
-	static const char *const names[] = { "base", "code-interpreter-v1", "mcp-gateway" };
+	static const char *const names[] = { "base", "code-interpreter-v1" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(names[i], template))
@@ -308,12 +341,26 @@ static void on_template(struct client *c, unsigned status, const struct message 
 	}
 }
 
+/* The snapshot that the request names, as written or plain; else the plain name is that of an environment. */
+static const json_t *choose_template(struct client *c, const json_t *snapshots)
+{
+	json_t *doc = c->req->call->state;
+	const char *name = json_string_value(json_object_get(doc, "templateID"));
+	const json_t *one = e2b_find_snapshot(snapshots, name, c->req->who);
+	char plain[TEMPLATE_MAX + 1];
+
+	if (one || !plain_template(name, plain))
+		return one;
+	(void)json_object_set_new(doc, "templateID", json_string(plain));
+	return e2b_find_snapshot(snapshots, plain, c->req->who);
+}
+
 /* A snapshot serves as a template, too; its id is kept in call->path, which is free since the row has no path. */
 static void on_snapshots(struct client *c, unsigned status, const struct message *m)
 {
+	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
+	const char *id = json_string_value(json_object_get(choose_template(c, doc), "id"));
 	const char *name = json_string_value(json_object_get(c->req->call->state, "templateID"));
-	json_t *doc = status == 200 ? door_answer_json(m) : NULL, *one = e2b_find_snapshot(doc, name, c->req->who);
-	const char *id = json_string_value(json_object_get(one, "id"));
 
 	if (!doc) {
 		e2b_fail(c, status, m);
@@ -333,17 +380,17 @@ void e2b_create(struct client *c)
 {
 	const json_t *doc = e2b_take_body(c);
 	struct wrong wrong = { 0, NULL };
-	const char *template;
+	char plain[TEMPLATE_MAX + 1];
 
 	if (!doc)
 		return;
 	wrong = wrong_with(doc);
-	template = json_string_value(json_object_get(doc, "templateID"));
-	if (wrong.why)
+	if (wrong.why) {
 		e2b_reply_error(c, wrong.status, wrong.why);
-	else if (is_usual(template))
+	} else if (plain_template(json_string_value(json_object_get(doc, "templateID")), plain) && is_usual(plain)) {
+		(void)json_object_set_new(c->req->call->state, "templateID", json_string(plain));
 		create(c);
-	else {
+	} else {
 		(void)door_fields(c);
 		door_ask(c, ROUTE_snapshots, FD_NONE, FD_NONE, on_snapshots);
 	}
