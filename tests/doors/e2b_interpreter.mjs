@@ -243,6 +243,14 @@ see("the home folder", async () => {
 	assert.equal(await text("process.cwd()", { language: "js" }), "/home/user");
 	assert.equal((await run("pwd; echo ~", { language: "bash" })).logs.stdout.join(""), "/home/user\n/home/user\n");
 });
+see("as many contexts as there can be, and one more", async () => {
+	const own = await Sandbox.create();
+	const first = (await own.listCodeContexts()).length;
+	for (let n = first; n < 48; n++) await own.createCodeContext({ language: "bash" });
+	await assert.rejects(own.createCodeContext({ language: "bash" }), /409/);
+	assert.equal((await own.commands.run("echo room for commands")).stdout, "room for commands\n");
+	await own.kill();
+});
 see("contexts that are not there", async () => {
 	for (const id of ["nope", "999999", "0", "1e3"]) {
 		await assert.rejects(run("1", { context: { id } }), (e) => never("NotFoundError")(e) && e.message.includes(`Context ${id} not found`));

@@ -45,7 +45,7 @@
 #define SESSION_WAITS_MAX     512 /* pending requests of each session */
 #define SESSION_PIECES_MAX    256 /* runs and processes, including ended processes */
 #define SESSION_ENDED_PIECES  16  /* ended processes among these */
-#define SESSION_CONTEXTS_MAX  32
+#define SESSION_CONTEXTS_MAX  48
 #define SESSION_WATCHES_MAX   16
 #define SESSION_RESULTS_MAX   256 /* of one run */
 #define SESSION_RESULTS_BYTES (16 * MiB)

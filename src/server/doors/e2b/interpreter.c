@@ -77,6 +77,10 @@ static void refuse(struct client *c, unsigned status, const struct message *m, c
 		say_no_context(c, context);
 		return;
 	}
+	if (message_number(m, FIELD_error_number, 0) == EAGAIN) {
+		say(c, 409, "the sandbox runs as many processes as it may (pids_limit): end a context or a command");
+		return;
+	}
 	doc = door_answer_json(m);
 	say(c, status == 422 ? 500 : status, door_answer_message(doc));
 	json_decref(doc);
