@@ -178,8 +178,9 @@ void door_error(struct client *c, unsigned status, const char *message);
 #define DOOR_ROUTE(door, method, path, body, access, handler, summary) void handler(struct client *c);
 #define DOOR_OWN(door, name, handler)                                  void handler(struct client *c);
 #define DOOR_PORT(door, port, session_line, port_line, handler)        void handler(struct client *c);
-#define DOOR_ABSENT(door, handler)                                     void handler(struct client *c, const char *session, uint16_t port, enum door_absence why);
-#define DOOR_GUARD(door, handler)                                      bool handler(struct client *c);
+#define DOOR_ABSENT(door, handler) \
+	void handler(struct client *c, const char *session, uint16_t port, enum door_absence why);
+#define DOOR_GUARD(door, handler) bool handler(struct client *c);
 #include "server/doors.def"
 
 #endif

@@ -264,7 +264,7 @@ static const char *read_query(struct client *c, struct wanted *w)
 	}
 	(void)door_query(c, "template", w->template, sizeof(w->template));
 	if (!door_query(c, "nextToken", w->token, sizeof(w->token)) ? strstr(c->req->call->query, "nextToken=") != NULL
-								      : !is_token(w->token))
+								    : !is_token(w->token))
 		return E2B_BAD_TOKEN;
 	w->has_metadata = door_query(c, "metadata", w->metadata, sizeof(w->metadata));
 	if (w->has_metadata && !read_metadata(w))
