@@ -13,6 +13,7 @@
 #include "base/sha1.h"
 #include "base/str.h"
 #include "server/doors.h"
+#include "server/doors/door.h"
 #include "server/doors/e2b/connect.h"
 #include "server/doors/e2b/filesystem.h"
 #include "server/doors/e2b/sudo.h"
@@ -288,6 +289,35 @@ static void sudo_is_left_out_where_a_command_begins(void **state)
 	}
 }
 
+static void names_of_input_files_are_normalised(void **state UNUSED)
+{
+	static const char *const rows[][2] = {
+		{ "a", "a" },
+		{ "./a", "a" },
+		{ "a//b", "a/b" },
+		{ "././a/./b/.", "a/b" },
+		{ "a/", "a" },
+		{ "../a", "../a" },
+		{ "/a", "/a" },
+		{ "//./a//b", "/a/b" },
+		{ ".a/..b", ".a/..b" },
+		{ "", NULL },
+		{ ".", NULL },
+		{ "./", NULL },
+		{ "1234/6789", NULL },
+		{ "123/5678", NULL },
+		{ "12/4567", "12/4567" },
+	};
+	char dst[8];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool is_path = door_path(rows[i][0], dst, sizeof(dst));
+
+		if (is_path != (rows[i][1] != NULL) || (is_path && !str_eq(dst, rows[i][1])))
+			fail_msg("'%s' is made '%s'", rows[i][0], is_path ? dst : "nothing");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +328,7 @@ int main(void)
 		cmocka_unit_test(sessions_are_few_and_forgotten),
 		cmocka_unit_test(frames_are_whole_or_none),
 		cmocka_unit_test(paths_are_made_plain),
+		cmocka_unit_test(names_of_input_files_are_normalised),
 		cmocka_unit_test(sudo_is_left_out_where_a_command_begins),
 	};
 
