@@ -142,6 +142,9 @@ def lost(t):
 		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (3, delivery), "more than that", a)
 		a = run(s, code.format(8), files=[ref(upload(s, ("in", b"x")))])
 		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (4, delivery), "beside a file that came", a)
+		for lang, many in (("py", "for i in range(8): open(f'#{i}', 'w').write('x')\nprint(await get_weather())"), ("bash", ": &\nwait \"$!\"\nfor i in 1 2 3 4 5 6 7 8; do echo x >\"#$i\"; done\nget_weather '{}'")):
+			a, made = rounds(s, many, lambda call: good("w"), lang=lang, tools=TOOLS[:1])
+			t.equal((a.json.get("stdout"), len(made), a.json.get("artifact_delivery")), ("w\n", 1, delivery), "a call to a tool is not lost for them", a)
 		a, _ = rounds(s, code.format(8), lambda call: good(None))
 		t.equal((len(a.json["files"]), a.json.get("artifact_delivery")), (3, delivery), "of a program that calls tools", a)
 

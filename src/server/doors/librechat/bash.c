@@ -16,7 +16,8 @@
 #include "base/str.h"
 #include "server/doors/librechat/librechat.h"
 
-#define CALLS_FOLDER "_brig_calls/"
+#define CALLS_NAME   "!brig_calls" /* before other names, so that no limit of artifacts leaves it out */
+#define CALLS_FOLDER CALLS_NAME "/"
 #define KEY_DIGITS   32 /* of the hash, followed by "." and the number */
 #define KEY_MAX      40
 #define CALLS_MAX    256
@@ -35,7 +36,7 @@ static const char program[] =
 	"	if [[ -v _brig_results[$key] ]]; then printf '%s\\n' \"${_brig_results[$key]}\"; return 0; fi\n"
 	"	if [[ -v _brig_errors[$key] ]]; then printf '%s\\n' \"${_brig_errors[$key]}\" >&2; return 1; fi\n"
 	"	printf '%s\\n%s' \"$1\" \"$input\" >\"$_brig_dir/$key.call\"\n"
-	"	mkdir -p \"$_brig_home/_brig_calls\"\n"
+	"	mkdir -p \"$_brig_home/" CALLS_NAME "\"\n"
 	"	mv \"$_brig_dir/$key.call\" \"$_brig_home/" CALLS_FOLDER "$key\"\n"
 	"	if mkdir \"$_brig_dir/first\" 2>/dev/null; then sleep 0.1; kill -KILL $$; fi\n"
 	"	sleep 600\n"
@@ -123,7 +124,7 @@ char *librechat_wrap_bash(const json_t *doc)
 
 /* ---- requested calls ------------------------------------------------------------------------------------------- */
 
-/* "_brig_calls/KEY" -> KEY; NULL: not a call file. */
+/* "!brig_calls/KEY" -> KEY; NULL: not a call file. */
 static const char *key_of(const char *path)
 {
 	const char *key = path + strlen(CALLS_FOLDER);

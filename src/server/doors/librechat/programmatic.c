@@ -24,7 +24,7 @@
 
 #define TOOLS_MAX   128
 #define RESULTS_MAX 256
-#define CALLS_FILE  "_brig_calls.json"
+#define CALLS_FILE  "!brig_calls.json" /* before other names, so that no limit of artifacts leaves it out */
 #define STATE_FILE  "state.json"
 
 static const char program[] =
