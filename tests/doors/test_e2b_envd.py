@@ -138,5 +138,19 @@ def unary(t):
 		]
 		check(t, rows, lambda method, path, body, headers, status, want: answer(ask(s, method, path, body, headers), status, want))
 		t.equal([ask(s, "GET", "/files?path=packed", None, box).body, ask(s, "GET", "/files?path=two", None, box).body], [b"packed", b"1"], "what was written")
+		ask(s, "POST", "/files?path=ten", b"0123456789", raw)
+		changed = ask(s, "GET", "/files?path=ten", None, box).headers["last-modified"]
+		parts = {"bytes=2-4": (206, b"234", "bytes 2-4/10"), "bytes=7-": (206, b"789", "bytes 7-9/10"), "bytes=-2": (206, b"89", "bytes 8-9/10"),
+			"bytes=-99": (206, b"0123456789", "bytes 0-9/10"), "bytes=0-999": (206, b"0123456789", "bytes 0-9/10"), "bytes=9-9": (206, b"9", "bytes 9-9/10"),
+			"bytes=10-": (416, b"the file has nothing in this range", "bytes */10"), "bytes=-0": (416, b"the file has nothing in this range", "bytes */10")}
+		for line in ("bytes=4-2", "bytes=1-2,4-5", "bytes=-", "bytes=x-3", "lines=1-2", "bytes=99999999999999999999-"):
+			parts[line] = (200, b"0123456789", None)
+		for line, (status, body, content) in parts.items():
+			r = ask(s, "GET", "/files?path=ten", None, {**box, "Range": line, "Accept-Encoding": "gzip" if status == 206 else "identity"})
+			said = r.json["message"].encode() if status == 416 else r.body
+			t.check(r.status == status and said == body and r.headers.get("content-range") == content, f"Range: {line}", r)
+		for date, status in ((changed, 206), ("Tue, 17 Nov 2020 15:57:25 GMT", 200)):
+			t.equal(ask(s, "GET", "/files?path=ten", None, {**box, "Range": "bytes=1-1", "If-Range": date}).status, status, f"If-Range: {date}")
+		t.equal(ask(s, "GET", "/files?path=ten", None, box).headers["content-type"], "application/octet-stream", "the type")
 		r = ask(s, "GET", "/files?path=packed", None, {**box, "Accept-Encoding": "gzip"})
 		t.equal([r.headers.get("content-encoding"), gzip.decompress(r.body)], ["gzip", b"packed"], "who wants it packed")

@@ -38,19 +38,24 @@ const char *reply_reason(unsigned status)
 	return row_of(status)->reason;
 }
 
-void reply_date(char dst[32])
+void reply_date_of(char dst[32], uint64_t seconds)
 {
 	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
 					  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-	time_t now = (time_t)(clock_wall_ns() / NS_PER_SEC);
+	time_t when = (time_t)min_u64(seconds, INT64_MAX);
 	struct tm tm;
 
 	dst[0] = '\0';
-	if (gmtime_r(&now, &tm))
+	if (gmtime_r(&when, &tm))
 		(void)snprintf(dst, 32, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday % 7], tm.tm_mday % 100,
 			       months[tm.tm_mon % 12], (tm.tm_year + 1900) % 10000, tm.tm_hour % 100, tm.tm_min % 100,
 			       tm.tm_sec % 100);
+}
+
+void reply_date(char dst[32])
+{
+	reply_date_of(dst, clock_wall_ns() / NS_PER_SEC);
 }
 
 static void add_head(struct buf *head, const struct client *c, const struct reply *a)

@@ -61,6 +61,8 @@ static bool put_fields(struct buf *m, const struct answer *a)
 		message_put_number(m, FIELD_retry_after, a->retry_after);
 	if (a->error > 0)
 		message_put_number(m, FIELD_error_number, (uint64_t)a->error);
+	if (a->changed)
+		message_put_number(m, FIELD_changed, a->changed);
 	message_put_text(m, FIELD_content_type, a->content_type);
 	message_put_text(m, FIELD_location, a->location);
 	message_put_text(m, FIELD_unlisted, a->unlisted);
@@ -93,7 +95,7 @@ void answer_send(struct service *s, uint32_t tag, const struct answer *a)
 	channel_put(s, &r);
 }
 
-int answer_begin_file(const char *content_type, const char *who, uint64_t len, uint64_t *ret_before)
+int answer_begin_file(const char *content_type, const char *who, uint64_t changed, uint64_t len, uint64_t *ret_before)
 {
 	AUTO_FD fd = memfd_create("brig-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	AUTO_BUF m = BUF_INIT(4 * KiB);
@@ -103,6 +105,8 @@ int answer_begin_file(const char *content_type, const char *who, uint64_t len, u
 		return -errno;
 	message_put_text(&m, FIELD_content_type, content_type);
 	message_put_text(&m, FIELD_who, who);
+	if (changed)
+		message_put_number(&m, FIELD_changed, changed);
 	message_put_head(&m, FIELD_body, len);
 	if (m.full || m.no_memory)
 		return -ENOMEM;

@@ -18,6 +18,7 @@ struct answer {
 	uint32_t retry_after; /* seconds; 0: none */
 	const int *fd;        /* a descriptor to send along, which stays the caller's; NULL: none */
 	int error;            /* errno; 0: none */
+	uint64_t changed;     /* modification time of the body, in seconds since 1970; 0: unknown */
 	const void *body;
 	size_t len;
 };
@@ -27,9 +28,9 @@ void answer_send(struct service *s, uint32_t tag, const struct answer *a);
 /*
  * An answer whose body is written piece by piece.  answer_begin_file() returns a file in memory with all fields before
  * the body, or -errno; the caller writes the len bytes of the body at *ret_before.  answer_send_file() then sends it;
- * its len is the length of the whole file.
+ * its len is the length of the whole file.  changed: when the body was modified, in seconds since 1970; 0: unknown.
  */
-int answer_begin_file(const char *content_type, const char *who, uint64_t len, uint64_t *ret_before);
+int answer_begin_file(const char *content_type, const char *who, uint64_t changed, uint64_t len, uint64_t *ret_before);
 void answer_send_file(struct service *s, uint32_t tag, uint16_t status, int file, uint64_t len);
 /* Forwards an answer made by a child process. */
 void answer_pass_on(struct service *s, uint32_t tag, const struct record *r);

@@ -533,7 +533,8 @@ static void on_answer(struct service *s, struct forward *f, const struct message
 			    .who = message_text(m, FIELD_who),
 			    .unlisted = message_text(m, FIELD_unlisted),
 			    .retry_after = (uint32_t)min_u64(message_number(m, FIELD_retry_after, 0), UINT32_MAX),
-			    .error = (int)min_u64(message_number(m, FIELD_error_number, 0), 4095) };
+			    .error = (int)min_u64(message_number(m, FIELD_error_number, 0), 4095),
+			    .changed = message_number(m, FIELD_changed, 0) };
 
 	a.body = message_bytes(m, FIELD_body, &a.len);
 	if (f->is_made && a.status == 200)

@@ -121,7 +121,8 @@ static int open_ends(struct session_transfer *f, struct session_wait *w, int fd)
 		f->size = (uint64_t)st.st_size;
 		if (f->size > SESSION_FILE_MAX)
 			return -EFBIG;
-		f->to = answer_begin_file("application/octet-stream", w->who, f->size, &f->before);
+		f->to = answer_begin_file("application/octet-stream", w->who,
+					  st.st_mtime > 0 ? (uint64_t)st.st_mtime : 0, f->size, &f->before);
 		return f->to < 0 ? f->to : 0;
 	}
 	f->to = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -100,22 +100,89 @@ static bool pack(const char *bytes, size_t len, struct buf *out)
 	return rc == Z_STREAM_END && !out->full && !out->no_memory;
 }
 
+enum ranged { RANGE_WHOLE, RANGE_PART, RANGE_OUTSIDE };
+
+/* A single range, "bytes=0-99", "bytes=100-" or "bytes=-100"; several, and what is none, are ignored as RFC 9110 permits. */
+static enum ranged read_range(const char *line, size_t size, size_t *ret_at, size_t *ret_len)
+{
+	char text[48], *dash;
+	uint64_t first, last = UINT64_MAX;
+
+	if (!line || strncasecmp(line, "bytes=", 6) != 0 || !str_copy(text, sizeof(text), line + 6))
+		return RANGE_WHOLE;
+	dash = strchr(text, '-');
+	if (!dash)
+		return RANGE_WHOLE;
+	*dash++ = '\0';
+	if ((*dash || !*text) && !str_to_u64(dash, &last))
+		return RANGE_WHOLE;
+	if (!*text) { /* so many at the end */
+		first = size - min_u64(last, size);
+		last = UINT64_MAX;
+	} else if (!str_to_u64(text, &first) || last < first) {
+		return RANGE_WHOLE;
+	}
+	if (first >= size)
+		return RANGE_OUTSIDE;
+	*ret_at = first;
+	*ret_len = min_u64(last, size - 1) - first + 1;
+	return RANGE_PART;
+}
+
+/* If-Range: the range is meant for the file as it was then. */
+static bool is_for_now(const struct client *c, const char *date)
+{
+	const char *line = door_line(c, "If-Range");
+
+	return !line || str_eq(line, date);
+}
+
+static void say_outside(struct client *c, size_t size)
+{
+	static const char body[] = "{\"code\":416,\"message\":\"the file has nothing in this range\"}";
+	char more[64];
+
+	(void)snprintf(more, sizeof(more), "Content-Range: bytes */%zu\r\n", size);
+	reply_send(c, &(struct reply){ .status = 416, .more = more, .body = body, .len = strlen(body) });
+}
+
 static void on_bytes(struct client *c, unsigned status, const struct message *m)
 {
 	const struct reading *r = c->req->call->state;
 	struct reply a = { .status = 200, .content_type = "application/octet-stream" };
 	AUTO_BUF packed = BUF_INIT(2 * PACKED_MAX);
+	AUTO_BUF more = BUF_INIT(512);
+	char date[32] = "";
+	enum ranged ranged;
+	const char *bytes;
+	size_t size, at = 0;
 
 	if (status != 200) {
 		refuse(c, status, m, r->path);
 		return;
 	}
-	a.body = message_bytes(m, FIELD_body, &a.len);
-	if (wants_gzip(c) && a.len > 0 && a.len <= PACKED_MAX && pack(a.body, a.len, &packed)) {
+	if (message_has(m, FIELD_changed))
+		reply_date_of(date, message_number(m, FIELD_changed, 0));
+	bytes = message_bytes(m, FIELD_body, &size);
+	a.len = size;
+	ranged = is_for_now(c, date) ? read_range(door_line(c, "Range"), size, &at, &a.len) : RANGE_WHOLE;
+	if (ranged == RANGE_OUTSIDE) {
+		say_outside(c, size);
+		return;
+	}
+	(void)buf_adds(&more, "Accept-Ranges: bytes\r\n");
+	if (*date)
+		(void)buf_addf(&more, "Last-Modified: %s\r\n", date);
+	a.body = bytes ? bytes + at : NULL;
+	if (ranged == RANGE_PART) {
+		a.status = 206;
+		(void)buf_addf(&more, "Content-Range: bytes %zu-%zu/%zu\r\n", at, at + a.len - 1, size);
+	} else if (wants_gzip(c) && size > 0 && size <= PACKED_MAX && pack(bytes, size, &packed)) {
 		a.body = packed.data;
 		a.len = packed.len;
-		a.more = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+		(void)buf_adds(&more, "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
 	}
+	a.more = buf_str(&more);
 	reply_send(c, &a);
 }
 
