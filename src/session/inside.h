@@ -15,7 +15,7 @@
 #define INPUT_MAX           (4 * MiB)
 #define PIECE               32768
 #define GRACE_MS            2000
-#define CONTEXTS_MAX        48      /* each is a process at least, and commands need some of pids_limit */
+#define CONTEXTS_MAX        48      /* commands need some of pids_limit, too */
 #define CONTEXT_QUEUE_MAX   128     /* runs that wait in one context */
 #define SESSION_ENTRIES_MAX 1000000 /* entries of a workspace that is copied */
 

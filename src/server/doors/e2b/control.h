@@ -17,6 +17,8 @@ json_t *e2b_find_snapshot(const json_t *doc, const char *name, const char *who);
 json_t *e2b_sandbox(const struct client *c, const json_t *session);
 /* True if the text has the form of an id of a session or snapshot. */
 bool e2b_is_id(const char *text);
+/* The token of a page in the query, "" if there is none; false: it cannot be one. */
+bool e2b_read_token(const struct client *c, char *dst, size_t size);
 #define E2B_BAD_TOKEN "nextToken is none of a list: give the one that came with the page before"
 /* The note that was kept with the session, a new reference; an empty object if there is none. */
 json_t *e2b_note(const json_t *session);

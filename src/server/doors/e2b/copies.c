@@ -119,9 +119,7 @@ static void on_snapshots(struct client *c, unsigned status, const struct message
 
 	(void)door_query(c, "sandboxID", p.sandbox, sizeof(p.sandbox));
 	(void)door_query(c, "name", p.name, sizeof(p.name));
-	is_bad = door_query(c, "nextToken", p.after, sizeof(p.after))
-			 ? *p.after && !e2b_is_id(p.after)
-			 : strstr(c->req->call->query, "nextToken=") != NULL;
+	is_bad = !e2b_read_token(c, p.after, sizeof(p.after)) || (p.after[0] && !e2b_is_id(p.after));
 	if (!doc)
 		e2b_fail(c, status, m);
 	else if (is_bad)

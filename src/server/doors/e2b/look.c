@@ -53,6 +53,14 @@ bool e2b_is_id(const char *text)
 	return strlen(text) == ID_LEN && strspn(text, ID_ALPHABET) == ID_LEN;
 }
 
+bool e2b_read_token(const struct client *c, char *dst, size_t size)
+{
+	if (door_query(c, "nextToken", dst, size))
+		return true;
+	dst[0] = '\0';
+	return !strstr(c->req->call->query, "nextToken=");
+}
+
 static json_t *template_of(const json_t *note)
 {
 	const json_t *name = json_object_get(note, "templateID");
@@ -263,8 +271,7 @@ static const char *read_query(struct client *c, struct wanted *w)
 		w->is_oldest_first = str_eq(text, "asc");
 	}
 	(void)door_query(c, "template", w->template, sizeof(w->template));
-	if (!door_query(c, "nextToken", w->token, sizeof(w->token)) ? strstr(c->req->call->query, "nextToken=") != NULL
-								    : !is_token(w->token))
+	if (!e2b_read_token(c, w->token, sizeof(w->token)) || !is_token(w->token))
 		return E2B_BAD_TOKEN;
 	w->has_metadata = door_query(c, "metadata", w->metadata, sizeof(w->metadata));
 	if (w->has_metadata && !read_metadata(w))
