@@ -82,7 +82,7 @@ def killed():
 			seen += p.wait() == -signal.SIGKILL
 	p = subprocess.run([harness.brig_path(), "reap", "--json"], env=ENV, capture_output=True, check=False)
 	if p.returncode != 0:
-		raise harness.Failed(f"brig reap: status {p.returncode}, {p.stderr!r}")
+		raise harness.Failed(f"brig reap: status {p.returncode}, {p.stdout!r}, {p.stderr!r}")
 	rest = wait_until_gone()
 	if rest:
 		raise harness.Failed(f"left behind: {rest}")
