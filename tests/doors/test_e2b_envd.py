@@ -152,5 +152,9 @@ def unary(t):
 		for date, status in ((changed, 206), ("Tue, 17 Nov 2020 15:57:25 GMT", 200)):
 			t.equal(ask(s, "GET", "/files?path=ten", None, {**box, "Range": "bytes=1-1", "If-Range": date}).status, status, f"If-Range: {date}")
 		t.equal(ask(s, "GET", "/files?path=ten", None, box).headers["content-type"], "application/octet-stream", "the type")
+		ask(s, "POST", "/execute", {"code": "import os\nfor n, t in ('late', 253402300800), ('later', 1 << 55), ('early', -5):\n    open(n, 'w').close()\n    os.utime(n, (t, t))"}, {**box, "E2b-Sandbox-Port": "49999"})
+		for name in ("late", "later", "early"):
+			r = ask(s, "GET", f"/files?path={name}", None, box)
+			t.equal([r.status, r.headers.get("last-modified")], [200, None], f"{name}: a time that no date of HTTP can say")
 		r = ask(s, "GET", "/files?path=packed", None, {**box, "Accept-Encoding": "gzip"})
 		t.equal([r.headers.get("content-encoding"), gzip.decompress(r.body)], ["gzip", b"packed"], "who wants it packed")

@@ -60,7 +60,7 @@ ROWS = [
 	("more files than the policy returns are told", python("for i in range(130): open(f'f{i}', 'w').write('x')", fetch_files=[f"f{i}" for i in range(130)]), 200,
 		{"status": "Success", "message": like("^30 of fetch_files could not be returned: artifacts_limit"), "files": lambda files: len(files) == 100}),
 	("more names than are looked for", python("open('a', 'w').write('x')", fetch_files=["a"] + ["b"] * 256), 200, whole("Success", result(), message=like("^fetch_files has 257 names"), files={"a": b64("x")})),
-	("a name is no pattern", python("import os; os.mkdir('d')\nfor n in ('[a].txt', 'a', 'a*', 'd/a'): open(n, 'w').write('x')", fetch_files=["[a].txt", "a*", "?", "d"]), 200, whole("Success", result(), files={"[a].txt": b64("x"), "a*": b64("x")})),
+	("a name is no pattern", python("import os; os.mkdir('d')\nfor n in ('[a].txt', 'a', 'a*', 'd/a', 'b\\\\c', 'bd'): open(n, 'w').write('x')", fetch_files=["[a].txt", "a*", "?", "d", "b\\c", "b\\d"]), 200, whole("Success", result(), files={"[a].txt": b64("x"), "a*": b64("x"), "b\\c": b64("x")})),
 	("of a link nothing comes back", python("import os; os.symlink('nothing', 'l')", fetch_files=["l"]), 200, whole("Success", result(), files={})),
 	("a file that is no base64", python("", files={"a": "%"}), 200, whole("SandboxError", None, message=like("base64"))),
 	("bytes", python("import sys; sys.stdout.buffer.write(b'\\xff')"), 200, whole("Success", result(0, like(r"^\[DecodeError\]")))),

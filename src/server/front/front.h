@@ -356,7 +356,7 @@ void reply_not_allowed(struct client *c, const char *path, const char *allow);
 const char *reply_reason(unsigned status);
 /* "Tue, 17 Nov 2026 15:57:25 GMT" */
 void reply_date(char dst[32]);
-void reply_date_of(char dst[32], uint64_t seconds); /* since 1970 */
+void reply_date_of(char dst[32], uint64_t seconds); /* since 1970; "": after the year 9999 */
 
 /* stream.c */
 /* false, like the next function: the connection was closed */

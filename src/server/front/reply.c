@@ -12,6 +12,7 @@
 #define HEAD_MAX 8192
 
 /* API documents must not render anything, even if a browser is made to show them. */
+#define DATE_MAX            253402300799 /* the last second of the year 9999; programs set times of files beyond it */
 #define POLICY_OF_DOCUMENTS "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 static const struct status_row {
@@ -43,11 +44,11 @@ void reply_date_of(char dst[32], uint64_t seconds)
 	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
 					  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-	time_t when = (time_t)min_u64(seconds, INT64_MAX);
+	time_t when = (time_t)min_u64(seconds, DATE_MAX + 1);
 	struct tm tm;
 
 	dst[0] = '\0';
-	if (gmtime_r(&when, &tm))
+	if (seconds <= DATE_MAX && gmtime_r(&when, &tm))
 		(void)snprintf(dst, 32, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday % 7], tm.tm_mday % 100,
 			       months[tm.tm_mon % 12], (tm.tm_year + 1900) % 10000, tm.tm_hour % 100, tm.tm_min % 100,
 			       tm.tm_sec % 100);

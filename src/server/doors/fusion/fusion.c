@@ -467,7 +467,7 @@ static void put_pattern(struct buf *fields, const char *path)
 
 	(void)buf_adds(&pattern, "/");
 	for (const char *at = path; *at; at++)
-		(void)(strchr("*?[", *at) ? buf_addf(&pattern, "[%c]", *at) : (int)buf_add(&pattern, at, 1));
+		(void)(strchr("*?[\\", *at) ? buf_addf(&pattern, "\\%c", *at) : (int)buf_add(&pattern, at, 1));
 	message_put_text(fields, FIELD_artifact, buf_str(&pattern));
 }
 
