@@ -13,9 +13,9 @@
  *	the interpreter's own parts	when the last finaliser has run, the process exits, if its status is known
  *
  * Plain means: no other thread exists, stdout and stderr are those of the start and have nothing to flush, and each
- * module from before the program has the contents that it had, apart from submodules and numbers.  All that is left to finalise is
- * then the program's own, and nothing of it can tell the difference (docs/WARM.md has the exceptions).  Otherwise the
- * interpreter is finalised in full.
+ * module from before the program has the contents that it had, apart from submodules and values that refer to nothing
+ * (numbers, strings).  All that is left to finalise is then the program's own, and nothing of it can tell the
+ * difference (docs/WARM.md has the exceptions).  Otherwise the interpreter is finalised in full.
  *
  * That is decided by a handler that is registered before all others, and so called after them, when Py_FinalizeEx() has
  * waited for threads and before it takes anything apart.
